@@ -77,11 +77,6 @@ def test_of_a_wide_row_the_columns_around_the_cursor_are_shown(
     assert bars.title.endswith(f"by feed-forward, {first} to {first + 39} of 128")
 
 
-def test_token_ids_have_no_chart(trace: Trace) -> None:
-    with pytest.raises(InputError, match="tokens has no chart"):
-        chart("row", trace, view_of(trace, "tokens", LABELS), Place())
-
-
 def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: Trace) -> None:
     histogram = value_histogram(view_of(trace, f"{ATTENTION}.masked", LABELS, head=1))
     assert sum(histogram.counts) == 10
@@ -89,15 +84,13 @@ def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: T
     assert histogram.title == f"Values · {ATTENTION}.masked · head 1"
     assert histogram.note.startswith("10 values · mean ")
     assert histogram.note.endswith("· 6 masked")
-
-
-def test_the_note_holds_the_statistics() -> None:
     histogram = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
     assert histogram.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0 % zeros"
     assert histogram_of(np.full(3, -np.inf), "x").note == "no values · 3 masked"
 
 
-def test_a_huge_matrix_is_read_in_evenly_spaced_rows() -> None:
+def test_of_a_huge_matrix_only_what_is_shown_is_read_or_evenly_spaced_rows() -> None:
+    # a histogram
     view, read = large(10_000, 4_096)
     histogram = value_histogram(view)
     assert sum(read) == sum(histogram.counts) <= CELLS
@@ -105,9 +98,7 @@ def test_a_huge_matrix_is_read_in_evenly_spaced_rows() -> None:
     assert histogram.note.endswith("1,024 of 10,000 rows, evenly spaced")
     assert histogram.edges[0] == 0.0
     assert histogram.edges[-1] > 9_980
-
-
-def test_a_row_of_a_huge_matrix_reads_only_what_is_shown() -> None:
+    # a row
     view, read = large(10_000, 150_000)
     row_bars(view, 5_000, 70_000)
     assert read == [MOST_BARS]
@@ -126,26 +117,21 @@ def test_waves_go_through_the_encoding_of_every_position() -> None:
             (math.sin if dimension == 0 else math.cos)(0.5 / (1 if not dimension else 10))
         )
     assert waves.x_label == "position (the sentence: 0 to 4)"
-
-
-def test_waves_of_a_long_sentence_are_drawn_around_the_cursor() -> None:
+    # of a long sentence those around the cursor
     for near in (0, 2_000, 4_095):
         (series,) = encoding_waves(Sinusoid(8), 4_096, (0,), near=near).series
         assert series.x[0] <= near <= series.x[-1]
         assert len(series.x) == 801
 
 
-@pytest.mark.parametrize(("width", "column"), [(8, 5), (512, 511), (1, 0), (7, 6), (2, 1)])
-def test_the_waves_hold_the_pair_of_the_cursor(width: int, column: int) -> None:
-    dimensions = wave_dimensions(Sinusoid(width), column)
-    assert column in dimensions
-    assert all(0 <= dimension < width for dimension in dimensions)
-    assert list(dimensions) == sorted(set(dimensions))
-    assert len(dimensions) <= 5
-    assert column - column % 2 in dimensions
-
-
-def test_the_cursor_is_marked_on_the_waves_with_the_value_of_the_trace(trace: Trace) -> None:
+def test_the_waves_hold_the_pair_of_the_cursor_and_mark_it_with_the_value_of_the_trace(trace: Trace) -> None:
+    for width, column in ((8, 5), (512, 511), (1, 0), (7, 6), (2, 1)):
+        dimensions = wave_dimensions(Sinusoid(width), column)
+        assert column in dimensions
+        assert all(0 <= dimension < width for dimension in dimensions)
+        assert list(dimensions) == sorted(set(dimensions))
+        assert len(dimensions) <= 5
+        assert column - column % 2 in dimensions
     edited = trace.edited([Edit("embedding.positions", (1, 4), 0.25)])
     view = view_of(edited, "embedding.positions", LABELS)
     waves = chart("waves", edited, view, Place(0, 1, 4))
@@ -153,16 +139,13 @@ def test_the_cursor_is_marked_on_the_waves_with_the_value_of_the_trace(trace: Tr
     assert (waves.series[-1].label, waves.series[-1].x, waves.series[-1].y) == ("token waves @1: 0.25", (1.0,), (0.25,))
 
 
-def test_entropy_has_a_bar_for_every_head(trace: Trace) -> None:
+def test_entropy_has_a_bar_for_every_head_and_relative_entropy_lies_between_none_and_all(trace: Trace) -> None:
     bars = entropy_bars(trace, f"{ATTENTION}.weights", head=3)
     assert bars.labels == tuple("01234567")
     assert bars.marked == 3
     assert all(0.0 < value <= 2.0 for value in bars.values)
     assert "in bits, at most 2 (4 keys)" in bars.title
     assert bars.title.endswith("mean over 2 of 4 queries that see 3 keys or more")
-
-
-def test_relative_entropy_lies_between_none_and_all(trace: Trace) -> None:
     bars = entropy_bars(trace, f"{ATTENTION}.weights", relative=True)
     assert all(0.0 < value <= 1.0 for value in bars.values)
     assert bars.title.startswith("Relative entropy of every head, 0 to 1")
@@ -179,29 +162,26 @@ def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
     assert norms.x_label == f"step of the stream, embedding.output to {step}"
 
 
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        (
-            "embedding.positions",
-            ("waves", "sines", "cosines", "all waves", "positions by distance", "row", "histogram"),
-        ),
-        (f"{ATTENTION}.weights", ("row", "entropy", "relative entropy", "histogram")),
-        (f"{ATTENTION}.scores", ("row", "histogram")),
-        (f"{ATTENTION}.residual", ("row", "histogram", "residual norms")),
-        ("decoder.0.output", ("row", "histogram", "residual norms")),
-        ("output.probabilities", ("row", "histogram")),
-        ("embedding.tokens.weight", ("row", "histogram")),
-        ("tokens", ()),
-    ],
-)
-def test_only_charts_that_suit_a_step_are_offered(trace: Trace, name: str, kinds: tuple[str, ...]) -> None:
-    assert charts_for(trace.program, name) == kinds
+KINDS = {
+    "embedding.positions": ("waves", "sines", "cosines", "all waves", "positions by distance", "row", "histogram"),
+    f"{ATTENTION}.weights": ("row", "entropy", "relative entropy", "histogram"),
+    f"{ATTENTION}.scores": ("row", "histogram"),
+    f"{ATTENTION}.residual": ("row", "histogram", "residual norms"),
+    "decoder.0.output": ("row", "histogram", "residual norms"),
+    "output.probabilities": ("row", "histogram"),
+    "embedding.tokens.weight": ("row", "histogram"),
+    "tokens": (),
+}
 
 
-def test_learned_positions_have_no_waves() -> None:
-    program = Model.load("encoder", device="cpu", positions="learned").program(3)
-    assert "waves" not in charts_for(program, "embedding.positions")
+def test_only_charts_that_suit_a_step_are_offered(trace: Trace) -> None:
+    assert {name: charts_for(trace.program, name) for name in KINDS} == KINDS
+    learned = Model.load("encoder", device="cpu", positions="learned").program(3)
+    assert "waves" not in charts_for(learned, "embedding.positions")
+    # others are refused
+    for kind, said in (("row", "tokens has no chart"), ("waves", "tokens has no chart of waves")):
+        with pytest.raises(InputError, match=said):
+            chart(kind, trace, view_of(trace, "tokens", LABELS), Place())
 
 
 @pytest.mark.parametrize("where", ["encoder", "decoder", "attention"])
@@ -215,35 +195,20 @@ def test_every_offered_chart_can_be_made_from_the_last_cell(where: str) -> None:
         for kind in charts_for(trace.program, name):
             drawn = chart(kind, trace, view, Place(head, view.rows.size - 1, view.columns.size - 1))
             assert drawn.title
-            check(drawn)
-
-
-def check(drawn: BarChart | Histogram | LineChart) -> None:
-    """The parts of a chart fit each other."""
-    if isinstance(drawn, BarChart):
-        assert len(drawn.labels) == len(drawn.values) > 0
-        of_words = drawn.title.startswith("Nearest words")
-        assert of_words == (drawn.marked is None)
-        assert of_words or 0 <= (drawn.marked or 0) < len(drawn.values)
-    elif isinstance(drawn, Histogram):
-        assert len(drawn.edges) == len(drawn.counts) + 1
-    else:
-        assert all(len(series.x) == len(series.y) > 0 for series in drawn.series)
-        assert drawn.x_label
-        assert drawn.y_label
-
-
-def test_charts_hold_plain_numbers(trace: Trace) -> None:
-    view = view_of(trace, f"{ATTENTION}.weights", LABELS)
-    for kind in charts_for(trace.program, view.name):
-        held = dataclasses.asdict(chart(kind, trace, view, Place()))
-        numbers = [*held.get("values", ()), *held.get("edges", ()), *held.get("counts", ())]
-        assert {type(number) for number in numbers} <= {int, float}
-
-
-def test_a_chart_that_does_not_suit_is_refused(trace: Trace) -> None:
-    with pytest.raises(InputError, match="tokens has no chart of waves"):
-        chart("waves", trace, view_of(trace, "tokens", LABELS), Place())
+            if isinstance(drawn, BarChart):
+                assert len(drawn.labels) == len(drawn.values) > 0
+                of_words = drawn.title.startswith("Nearest words")
+                assert of_words == (drawn.marked is None)
+                assert of_words or 0 <= (drawn.marked or 0) < len(drawn.values)
+            elif isinstance(drawn, Histogram):
+                assert len(drawn.edges) == len(drawn.counts) + 1
+            else:
+                assert all(len(series.x) == len(series.y) > 0 for series in drawn.series)
+                assert drawn.x_label
+                assert drawn.y_label
+            held = dataclasses.asdict(drawn)
+            numbers = [*held.get("values", ()), *held.get("edges", ()), *held.get("counts", ())]
+            assert {type(number) for number in numbers} <= {int, float}
 
 
 @pytest.mark.parametrize("halves", [False, True])
@@ -264,16 +229,15 @@ def test_curves_of_the_encoding_can_be_chosen(halves: bool) -> None:
     assert sum(label.startswith("sin") for label in labels) == 16
 
 
-def test_products_of_sines_and_cosines_depend_on_the_distance_alone() -> None:
+def test_products_of_positions_by_their_distance() -> None:
+    # of sines and cosines, the same for all pairs
     products = sinusoid_by_distance(Sinusoid(32), 9)
     (curve,) = products.series
     rates = 10000.0 ** (-2 * np.arange(16) / 32)
     assert curve.y == pytest.approx([float(np.cos(distance * rates).sum()) for distance in curve.x])
     assert curve.x[-1] > 9
     assert "the same for all pairs" in products.title
-
-
-def test_products_of_learned_positions_have_a_mean_and_ends() -> None:
+    # learned ones have a mean and ends
     trace = Model.load("encoder", device="cpu", positions="learned").trace(ids=[1, 2, 3, 4])
     products = chart("positions by distance", trace, view_of(trace, "embedding.positions", LABELS), Place())
     assert isinstance(products, LineChart)

@@ -92,14 +92,12 @@ def test_scores_are_the_products_so_far(question: Session, progress: float):
     assert meeting.value == pytest.approx(sums[0, 0])
 
 
-def test_rows_of_v_fall_into_one_and_are_named(question: Session):
+def test_rows_of_v_fall_into_one_and_are_named_and_a_bias_is_in_the_sum_from_the_first_product_on(question: Session):
     frame = way(question, f"{ATTENTION}.context", head=1)(0.5)
     weights, values = (question.trace[f"{ATTENTION}.{name}"][1].astype(float) for name in ("weights", "value"))
     np.testing.assert_allclose(frame.tile.values, weights[:, :5] @ values[:5], atol=1e-6)
     assert frame.says == "so far 5 of 9 rows of V (sailor) · weights · V"
-
-
-def test_a_bias_is_in_the_sum_from_the_first_product_on(question: Session):
+    # a bias is in the sum from the first product on
     name, program = "encoder.0.feed_forward.hidden", question.trace.program
     x, weight, bias = (question.trace[each] for each in program.step(name).inputs)
     frame = way(question, name, columns=range(40, 50))(0.25)
@@ -123,12 +121,6 @@ def test_a_row_becomes_bars_key_by_key_and_then_shares(question: Session):
     assert second.bars == "a full bar is 1 · where: sum 1"
 
 
-def test_rows_of_shares_that_are_seen_in_part_arrive(question: Session):
-    frame = way(question, f"{ATTENTION}.weights", columns=range(2, 6))(0.5)
-    assert not frame.bars
-    np.testing.assert_allclose(frame.tile.values, question.trace[f"{ATTENTION}.weights"][0, :5, 2:6])
-
-
 def test_addends_fall_on_each_other_row_by_row(question: Session):
     name = f"{ATTENTION}.residual"
     before, added = (question.trace[each].astype(float) for each in question.trace.program.step(name).inputs)
@@ -138,9 +130,12 @@ def test_addends_fall_on_each_other_row_by_row(question: Session):
     assert frame.front == done(frame) - 1
 
 
-def test_rows_of_the_table_arrive_one_after_another(question: Session):
+def test_rows_of_the_table_and_of_shares_that_are_seen_in_part_arrive(question: Session):
     moves = way(question, "embedding.tokens")
     assert [len(moves(progress).tile.values) for progress in (0.0, 0.5, 1.0)] == [1, 5, 9]
+    frame = way(question, f"{ATTENTION}.weights", columns=range(2, 6))(0.5)
+    assert not frame.bars
+    np.testing.assert_allclose(frame.tile.values, question.trace[f"{ATTENTION}.weights"][0, :5, 2:6])
 
 
 def test_only_what_is_looked_at_is_read(question: Session, monkeypatch: pytest.MonkeyPatch):

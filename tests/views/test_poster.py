@@ -30,13 +30,21 @@ def of(trace: Trace, name: str, index: tuple[int, ...], **how: int) -> Cell:
     return poster(trace, name, index, place_words(trace, labels), **how)
 
 
-def test_every_cell_has_the_value_of_the_trace(trace: Trace) -> None:
+def test_every_cell_has_the_value_of_the_trace_and_it_goes_back_to_the_words(trace: Trace) -> None:
     root = of(trace, f"{LAYER}.weights", (2, 0, 8), most=40)
     steps = [cell for cell in root.walk() if cell.kind == "step"]
     assert len(steps) > 40
     for cell in steps:
         assert cell.value == pytest.approx(float(trace[cell.name][cell.index]), abs=1e-12)
         assert abs(cell.difference) < 1e-12
+    # back to the words
+    names = {cell.name for cell in root.walk()}
+    assert {f"{LAYER}.scaled", f"{LAYER}.query", f"{LAYER}.key", "embedding.tokens", "embedding.positions"} <= names
+    assert "tokens" in names
+    # each taken apart once
+    apart = [(cell.name, cell.index) for cell in root.walk() if cell.formula]
+    assert len(apart) == len(set(apart))
+    assert any(cell.is_repeated for cell in root.walk())
 
 
 def test_terms_and_the_rest_add_up_to_the_cell(trace: Trace) -> None:
@@ -50,40 +58,22 @@ def test_terms_and_the_rest_add_up_to_the_cell(trace: Trace) -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_it_goes_back_to_the_words(trace: Trace) -> None:
-    names = {cell.name for cell in of(trace, f"{LAYER}.weights", (2, 0, 8), most=40).walk()}
-    assert {f"{LAYER}.scaled", f"{LAYER}.query", f"{LAYER}.key", "embedding.tokens", "embedding.positions"} <= names
-    assert "tokens" in names
-
-
-def test_no_further_than_is_asked_for(trace: Trace) -> None:
+def test_no_further_than_is_asked_for_and_no_cell_that_is_not_there(trace: Trace) -> None:
     def depth(cell: Cell) -> int:
         return max((1 + depth(each) for term in cell.terms for each in term.cells), default=0)
 
     assert [depth(of(trace, f"{LAYER}.weights", (2, 0, 8), levels=levels)) for levels in (1, 2, 5)] == [1, 2, 5]
     taken_apart = [cell for cell in of(trace, "output.logits", (0, 1), most=7).walk() if cell.formula]
     assert len(taken_apart) == 7
-
-
-def test_a_cell_is_taken_apart_once(trace: Trace) -> None:
-    cells = [*of(trace, f"{LAYER}.weights", (2, 0, 8), most=40).walk()]
-    apart = [(cell.name, cell.index) for cell in cells if cell.formula]
-    assert len(apart) == len(set(apart))
-    assert any(cell.is_repeated for cell in cells)
-
-
-def test_a_cell_that_is_not_there_is_refused(trace: Trace) -> None:
     with pytest.raises(InputError, match="weights"):
         of(trace, f"{LAYER}.weights", (2, 0, 9))
 
 
-def test_places_are_said_in_words(trace: Trace) -> None:
+def test_places_are_said_in_words_and_as_text_every_cell_is_a_line(trace: Trace) -> None:
     root = of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1)
     assert root.place == "head 2 · query where · key ?"
     assert heading(root, str) == f"{LAYER}.weights · head 2 · query where · key ? = 0.98859"
-
-
-def test_as_text_every_cell_is_a_line_below_that_which_it_is_a_part_of(trace: Trace) -> None:
+    # as text every cell is a line below that which it is a part of
     root = of(trace, f"{LAYER}.scaled", (2, 0, 8), levels=2)
     lines = "".join(poster_text(root, str, 120)).splitlines()
     assert lines[0] == f"6.943 = 19.638 ÷ 2.8284   {LAYER}.scaled · head 2 · query where · key ?"

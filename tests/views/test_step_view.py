@@ -59,83 +59,80 @@ def test_every_step_weight_and_input_has_a_view_with_its_values(trace: Trace) ->
         assert shown.shape == view.shape
 
 
-def test_a_window_holds_only_the_cells_asked_for(trace: Trace) -> None:
+def test_a_window_holds_only_the_cells_asked_for_of_the_head_and_batch_item(trace: Trace) -> None:
     view = view_of(trace, WEIGHTS, LABELS, head=2)
     assert np.array_equal(view.window(range(1, 3), range(2)), trace[WEIGHTS][2, 1:3, :2])
-
-
-def test_tokens_and_words_label_their_axes_harmlessly(trace: Trace) -> None:
-    view = view_of(trace, WEIGHTS, LABELS)
-    assert view.rows.label(0) == view.columns.label(0) == "the"
-    assert "\x1b" not in view.rows.label(1)
-    assert view_of(trace, "output.logits", LABELS).columns.label(4) == "word4"
-    assert view_of(trace, "embedding.output", LABELS).columns.label(4) == "4"
-
-
-def test_words_of_another_sentence_are_not_used(trace: Trace) -> None:
-    view = view_of(trace, WEIGHTS, Labels({"tokens": ("only", "two")}))
-    assert [view.rows.label(index) for index in range(3)] == ["0", "1", "2"]
-
-
-def test_one_number_a_token_stands_upright_and_a_bias_lies(trace: Trace) -> None:
-    assert view_of(trace, "tokens", LABELS).shape == (3, 1)
-    assert view_of(trace, "decoder.0.feed_forward.hidden.bias", LABELS).shape == (1, 128)
-
-
-def test_shares_are_sequential_and_signed_values_diverging(trace: Trace) -> None:
-    assert view_of(trace, WEIGHTS, LABELS).kind == "sequential"
-    assert view_of(trace, MASKED, LABELS).kind == "diverging"
-    assert view_of(trace, "tokens", LABELS).integer
-    assert not view_of(trace, MASKED, LABELS).integer
-
-
-def test_heads_are_told_only_where_there_are_heads(trace: Trace) -> None:
-    view = view_of(trace, WEIGHTS, LABELS, head=3)
-    assert (view.head, view.heads) == (3, 8)
-    view = view_of(trace, "embedding.output", LABELS)
-    assert (view.head, view.heads) == (None, 0)
-
-
-@pytest.mark.parametrize(("name", "head"), [(WEIGHTS, 8), (WEIGHTS, -1), ("embedding.output", 1)])
-def test_a_head_that_is_not_there_is_refused(trace: Trace, name: str, head: int) -> None:
-    with pytest.raises(InputError, match=f"{name} has no head {head}: use 0"):
-        view_of(trace, name, LABELS, head=head)
-
-
-def test_a_step_that_is_not_there_is_refused(trace: Trace) -> None:
-    with pytest.raises(InputError, match="no step is called"):
-        view_of(trace, "encoder.9.output", LABELS)
-
-
-def test_an_alias_shows_the_step_that_it_stands_for(trace: Trace) -> None:
-    alias = view_of(trace, "decoder.0.output", LABELS)
-    step = view_of(trace, trace.program.aliases["decoder.0.output"], LABELS)
-    assert (alias.name, alias.formula, alias.kind) == ("decoder.0.output", step.formula, step.kind)
-
-
-@pytest.mark.parametrize("name", [WEIGHTS, "embedding.output", "tokens", "decoder.0.feed_forward.hidden.bias"])
-def test_a_place_names_the_cell_that_its_view_shows(trace: Trace, name: str) -> None:
-    axes = trace.program.axes(name)
-    index = tuple(axis.size - 1 for axis in axes)
-    place = place_of(axes, index)
-    assert index_of(axes, place) == index
-    view = view_of(trace, name, LABELS, head=place.head)
-    row, column = range(place.row, place.row + 1), range(place.column, place.column + 1)
-    assert view.window(row, column)[0, 0] == trace[name][index]
-
-
-def test_the_batch_item_is_the_one_asked_for() -> None:
+    # a batch item
     trace = Model.load("encoder", device="cpu").trace(ids=[[1, 2], [3, 4]])
     view = view_of(trace, "tokens", LABELS, item=1)
     assert view.window(range(2), range(1)).ravel().tolist() == [3, 4]
 
 
-def test_scales_reach_from_the_smallest_to_the_largest_value_or_around_zero() -> None:
+def test_axes_are_labelled_harmlessly_by_tokens_and_words(trace: Trace) -> None:
+    view = view_of(trace, WEIGHTS, LABELS)
+    assert view.rows.label(0) == view.columns.label(0) == "the"
+    assert "\x1b" not in view.rows.label(1)
+    assert view_of(trace, "output.logits", LABELS).columns.label(4) == "word4"
+    assert view_of(trace, "embedding.output", LABELS).columns.label(4) == "4"
+    # words of another sentence are not used
+    view = view_of(trace, WEIGHTS, Labels({"tokens": ("only", "two")}))
+    assert [view.rows.label(index) for index in range(3)] == ["0", "1", "2"]
+
+
+def test_a_view_has_the_form_kind_and_heads_of_its_step(trace: Trace) -> None:
+    # one number a token stands upright, a bias lies
+    assert view_of(trace, "tokens", LABELS).shape == (3, 1)
+    assert view_of(trace, "decoder.0.feed_forward.hidden.bias", LABELS).shape == (1, 128)
+    # shares are sequential, signed values diverging
+    assert view_of(trace, WEIGHTS, LABELS).kind == "sequential"
+    assert view_of(trace, MASKED, LABELS).kind == "diverging"
+    assert view_of(trace, "tokens", LABELS).integer
+    assert not view_of(trace, MASKED, LABELS).integer
+    # heads, where there are some
+    view = view_of(trace, WEIGHTS, LABELS, head=3)
+    assert (view.head, view.heads) == (3, 8)
+    view = view_of(trace, "embedding.output", LABELS)
+    assert (view.head, view.heads) == (None, 0)
+    # an alias shows the step that it stands for
+    alias = view_of(trace, "decoder.0.output", LABELS)
+    step = view_of(trace, trace.program.aliases["decoder.0.output"], LABELS)
+    assert (alias.name, alias.formula, alias.kind) == ("decoder.0.output", step.formula, step.kind)
+
+
+def test_a_head_or_a_step_that_is_not_there_is_refused(trace: Trace) -> None:
+    for name, head in ((WEIGHTS, 8), (WEIGHTS, -1), ("embedding.output", 1)):
+        with pytest.raises(InputError, match=f"{name} has no head {head}: use 0"):
+            view_of(trace, name, LABELS, head=head)
+    with pytest.raises(InputError, match="no step is called"):
+        view_of(trace, "encoder.9.output", LABELS)
+
+
+def test_a_place_names_the_cell_that_its_view_shows(trace: Trace) -> None:
+    for name in (WEIGHTS, "embedding.output", "tokens", "decoder.0.feed_forward.hidden.bias"):
+        axes = trace.program.axes(name)
+        index = tuple(axis.size - 1 for axis in axes)
+        place = place_of(axes, index)
+        assert index_of(axes, place) == index
+        view = view_of(trace, name, LABELS, head=place.head)
+        row, column = range(place.row, place.row + 1), range(place.column, place.column + 1)
+        assert view.window(row, column)[0, 0] == trace[name][index]
+    assert place_of(trace.program.axes(WEIGHTS), (2, 1, 0)) == Place(2, 1, 0)
+
+
+def test_scales_reach_to_the_ends_and_positions_on_them_are_cut_there() -> None:
     assert (scale_for("diverging", -1.0, 3.0).low, scale_for("diverging", -1.0, 3.0).high) == (-3.0, 3.0)
     assert (scale_for("sequential", 0.2, 0.7).low, scale_for("sequential", 0.2, 0.7).high) == (0.2, 0.7)
     for kind in ("diverging", "sequential"):
         scale = scale_for(kind, 0.0, 0.0)
         assert scale.low < scale.high
+    scale = Scale("diverging", -2.0, 2.0)
+    values = np.array([-3.0, -2.0, 0.0, 1.0, 2.0, 9.0, -math.inf, math.inf])
+    assert scale.position(values).tolist() == [0.0, 0.0, 0.5, 0.75, 1.0, 1.0, 0.0, 1.0]
+    assert np.isnan(scale.position(np.array([math.nan]))).all()
+    assert Scale("sequential", 1.0, 1.0).position(np.array([1.0])).tolist() == [0.0]
+    few, many = Limits(-1.0, 2.0), Limits(-90.0, 3.0, 2.5)
+    assert joined(few, many) == (-90.0, 3.0, 2.5)
+    assert joined(few, Limits(-1.0, 5.0)) == (-1.0, 5.0, math.inf)
 
 
 def test_extremes_are_over_all_heads_without_masked_cells(trace: Trace) -> None:
@@ -143,21 +140,18 @@ def test_extremes_are_over_all_heads_without_masked_cells(trace: Trace) -> None:
     finite = values[np.isfinite(values)]
     assert extremes(trace, MASKED) == (finite.min(), finite.max(), math.inf)
     assert extremes(trace, "embedding.tokens.weight") is not None
-
-
-def test_extremes_of_what_is_not_kept_are_not_known() -> None:
-    trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3], budget=0)
-    assert extremes(trace, "encoder.0.self_attention.weights") is None
-
-
-def test_a_step_without_a_finite_value_has_flat_extremes(trace: Trace) -> None:
+    # without a finite value they are flat
     hidden = trace.edited((Set(SCORES, -np.inf),))
     assert extremes(hidden, SCORES) == (0.0, 0.0, math.inf)
-
-
-def test_a_tile_of_masked_cells_has_flat_extremes() -> None:
     assert tile_extremes(np.array([[1.0, -np.inf], [np.nan, -1.5]]))[:2] == (-1.5, 1.0)
     assert tile_extremes(np.full((2, 2), -np.inf))[:2] == (0.0, 0.0)
+    # shares reach as far as the largest, what is set does not
+    changed = trace.edited(tuple(Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)))
+    assert extremes(changed, WEIGHTS).usual == math.inf
+    assert extremes(changed, SCORES).usual < 90.0 / OUTLIER
+    # of what is not kept they are not known
+    dropped = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3], budget=0)
+    assert extremes(dropped, "encoder.0.self_attention.weights") is None
 
 
 @pytest.mark.parametrize("size", [7 * 16, 3_000, AT_A_TIME + 5])
@@ -180,18 +174,6 @@ def test_what_is_mostly_nothing_or_the_same_has_no_outliers() -> None:
     for values in (sparse, np.zeros(10), np.full(10, 2.5), np.array([7.0])):
         assert tile_extremes(values).usual == math.inf
         assert not scale_for("sequential", *tile_extremes(values)).farthest
-
-
-def test_shares_reach_as_far_as_the_largest_and_what_is_set_does_not(trace: Trace) -> None:
-    changed = trace.edited(tuple(Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)))
-    assert extremes(changed, WEIGHTS).usual == math.inf
-    assert extremes(changed, SCORES).usual < 90.0 / OUTLIER
-
-
-def test_limits_of_many_keep_their_outliers_apart() -> None:
-    few, many = Limits(-1.0, 2.0), Limits(-90.0, 3.0, 2.5)
-    assert joined(few, many) == (-90.0, 3.0, 2.5)
-    assert joined(few, Limits(-1.0, 5.0)) == (-1.0, 5.0, math.inf)
 
 
 def head_of(trace: Trace, name: str, head: int) -> View:
@@ -221,11 +203,6 @@ def test_a_thumbnail_of_what_is_not_kept_leaves_no_row_out() -> None:
     assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 
-def test_index_and_place_of_a_head_agree() -> None:
-    axes = Model.load("encoder", device="cpu").program(3).axes("encoder.0.self_attention.weights")
-    assert place_of(axes, (2, 1, 0)) == Place(2, 1, 0)
-
-
 @pytest.mark.parametrize("budget", [0, 1 << 20])
 @pytest.mark.parametrize("model", ["t5", "bart", "gpt2"])
 def test_a_tile_beside_the_matrix_has_no_cells_and_asks_for_none(model: str, budget: int) -> None:
@@ -239,7 +216,7 @@ def test_a_tile_beside_the_matrix_has_no_cells_and_asks_for_none(model: str, bud
 
 
 # The gradient of a view, and the difference of two
-VALUE, MASKED_STEP = "encoder.0.self_attention.value", "decoder.0.self_attention.masked"
+VALUE = "encoder.0.self_attention.value"
 
 
 def test_a_gradient_is_seen_as_its_step_head_by_head():
@@ -254,7 +231,8 @@ def test_a_gradient_is_seen_as_its_step_head_by_head():
         assert (seen.kind, seen.shape, seen.name) == ("diverging", view.shape, name)
 
 
-def test_a_difference_covers_what_both_have_and_names_labels_that_differ():
+def test_the_difference_of_two_views():
+    # it covers what both have, and names labels that differ
     first, second = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the shore"))
     labels = [Labels({"tokens": words}) for words in (("the", "waves", "crashed"), ("the", "shore"))]
     views = [view_of(trace, VALUE, names) for trace, names in zip((first, second), labels, strict=True)]
@@ -263,70 +241,39 @@ def test_a_difference_covers_what_both_have_and_names_labels_that_differ():
     assert [seen.rows.label(i) for i in range(2)] == ["the", "waves/shore"]
     wanted = first[VALUE][0, :2].astype(float) - second[VALUE][0]
     assert np.array_equal(seen.window(range(2), range(1)), wanted)
-
-
-def test_the_difference_of_two_masked_cells_is_0():
-    trace = Model.load("decoder").trace("the waves crashed")
-    view = view_of(trace, MASKED_STEP, Labels())
+    # of two masked cells it is 0
+    view = view_of(Model.load("decoder").trace("the waves crashed"), MASKED, Labels())
     assert not difference_of(view, view).window(range(3), range(3)).any()
 
 
 # Scales and tiles
 def grid() -> View:
     values = np.arange(12.0).reshape(3, 4)
-    return View(
-        name="grid",
-        title="grid",
-        rows=Axis("row", 3, str),
-        columns=Axis("column", 4, str),
-        kind="sequential",
-        window=lambda rows, columns: values[rows.start : rows.stop, columns.start : columns.stop],
-    )
+
+    def window(rows: range, columns: range) -> np.ndarray:
+        return values[rows.start : rows.stop, columns.start : columns.stop]
+
+    return View("grid", "grid", Axis("row", 3, str), Axis("column", 4, str), "sequential", window)
 
 
-def test_positions_on_a_scale_are_cut_at_its_ends() -> None:
-    scale = Scale("diverging", -2.0, 2.0)
-    values = np.array([-3.0, -2.0, 0.0, 1.0, 2.0, 9.0, -math.inf, math.inf])
-    assert scale.position(values).tolist() == [0.0, 0.0, 0.5, 0.75, 1.0, 1.0, 0.0, 1.0]
-    assert np.isnan(scale.position(np.array([math.nan]))).all()
-
-
-def test_a_scale_of_one_value_divides_by_no_zero() -> None:
-    assert Scale("sequential", 1.0, 1.0).position(np.array([1.0])).tolist() == [0.0]
-
-
-def test_a_tile_is_cut_to_the_matrix() -> None:
+def test_a_tile_is_cut_to_the_matrix_and_covers_what_it_holds() -> None:
     tile = grid().tile(range(-5, 2), range(2, 99))
     assert (tile.row, tile.column) == (0, 2)
     assert tile.values.tolist() == [[2.0, 3.0], [6.0, 7.0]]
-
-
-def test_a_tile_outside_the_matrix_is_empty() -> None:
-    assert grid().tile(range(7, 9), range(4)).values.size == 0
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "inside"),
-    [
-        (range(1, 3), range(2, 4), True),
-        (range(1, 2), range(3, 4), True),
-        (range(3), range(2, 4), False),
-        (range(1, 3), range(1, 4), False),
-        (range(1, 4), range(2, 4), False),
-        (range(1, 3), range(2, 5), False),
-    ],
-)
-def test_a_tile_covers_what_it_holds(rows: range, columns: range, *, inside: bool) -> None:
-    assert Tile(1, 2, np.zeros((2, 2))).covers(rows, columns) is inside
-
-
-def test_the_shape_counts_rows_and_columns() -> None:
-    assert grid().shape == (3, 4)
-
-
-def test_a_tile_outside_the_matrix_has_no_cells() -> None:
+    # outside it has no cells
     for rows, columns in ((range(7, 9), range(4)), (range(3), range(9, 11)), (range(-9, -3), range(8, 2))):
         tile = grid().tile(rows, columns)
         assert tile.values.size == 0
         assert 0 <= tile.row <= 3
         assert 0 <= tile.column <= 4
+    assert grid().shape == (3, 4)
+    tile = Tile(1, 2, np.zeros((2, 2)))
+    assert tile.covers(range(1, 3), range(2, 4))
+    assert tile.covers(range(1, 2), range(3, 4))
+    beyond = (
+        (range(3), range(2, 4)),
+        (range(1, 3), range(1, 4)),
+        (range(1, 4), range(2, 4)),
+        (range(1, 3), range(2, 5)),
+    )
+    assert not any(tile.covers(rows, columns) for rows, columns in beyond)

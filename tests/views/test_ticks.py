@@ -12,24 +12,32 @@ from tui_transformer.views.charts import tick_texts, ticks
 ENDS = st.floats(-1e12, 1e12, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "most", "whole", "wanted"),
-    [
-        (0.0, 1.0, 6, False, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
-        (-1.0, 1.0, 5, False, (-1.0, -0.5, 0.0, 0.5, 1.0)),
-        (0.0, 3.0, 10, True, (0.0, 1.0, 2.0, 3.0)),
-        (0.0, 0.9, 1, False, (0.0,)),
-        (0.0, 4321.0, 5, True, (0.0, 1000.0, 2000.0, 3000.0, 4000.0)),
-        (2.0, 2.0, 5, False, (2.0,)),
-        (0.6, 0.9, 1, False, (0.8,)),
-        (0.25, 0.5, 1, True, ()),
-        (6.0, 9.0, 1, True, (8.0,)),
-        (math.nan, 1.0, 5, False, ()),
-        (0.0, math.inf, 5, False, ()),
-    ],
-)
-def test_marks(low, high, most, whole, wanted):
-    assert ticks(low, high, most, whole=whole) == wanted
+MARKS = [
+    (0.0, 1.0, 6, False, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
+    (-1.0, 1.0, 5, False, (-1.0, -0.5, 0.0, 0.5, 1.0)),
+    (0.0, 3.0, 10, True, (0.0, 1.0, 2.0, 3.0)),
+    (0.0, 0.9, 1, False, (0.0,)),
+    (0.0, 4321.0, 5, True, (0.0, 1000.0, 2000.0, 3000.0, 4000.0)),
+    (2.0, 2.0, 5, False, (2.0,)),
+    (0.6, 0.9, 1, False, (0.8,)),
+    (0.25, 0.5, 1, True, ()),
+    (6.0, 9.0, 1, True, (8.0,)),
+    (math.nan, 1.0, 5, False, ()),
+    (0.0, math.inf, 5, False, ()),
+]
+TEXTS = {
+    (0.0, 0.5, 1.0): ("0", "0.5", "1.0"),
+    (-1e-5, 0.0, 1e-5): ("−1e-5", "0", "1e-5"),
+    (0.0, 1000.0, 2000.0): ("0", "1,000", "2,000"),
+    (0.0, 2e6): ("0", "2e6"),
+    (): (),
+}
+
+
+def test_marks_and_their_texts():
+    for low, high, most, whole, wanted in MARKS:
+        assert ticks(low, high, most, whole=whole) == wanted
+    assert {places: tick_texts(places) for places in TEXTS} == TEXTS
 
 
 @given(ENDS, ENDS, st.integers(1, 40), st.booleans())
@@ -49,17 +57,3 @@ def test_marks_are_few_round_even_and_hold_zero(one, other, most, whole):
         assert not low <= 0 <= high or 0.0 in marks
     texts = tick_texts(marks)
     assert len(set(texts)) == len(marks)
-
-
-@pytest.mark.parametrize(
-    ("places", "texts"),
-    [
-        ((0.0, 0.5, 1.0), ("0", "0.5", "1.0")),
-        ((-1e-5, 0.0, 1e-5), ("−1e-5", "0", "1e-5")),
-        ((0.0, 1000.0, 2000.0), ("0", "1,000", "2,000")),
-        ((0.0, 2e6), ("0", "2e6")),
-        ((), ()),
-    ],
-)
-def test_texts(places, texts):
-    assert tick_texts(places) == texts

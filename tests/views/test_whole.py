@@ -37,11 +37,7 @@ def test_every_step_of_the_layers_that_are_shown_is_in_one_box(family: str) -> N
         own = {step.name for step in program.steps if step.layer == layer}
         assert own <= set(steps)
         assert outside(program) <= set(steps)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_box_shows_the_current_step_and_else_its_last_but_joined_heads(family: str) -> None:
-    program = traced(family).program
+    # a box shows the current step, and else its last but joined heads
     for band in bands(program, program.steps[0].name):
         for box in band.boxes:
             others = [step for step in box.steps if not step.endswith(".concat")]
@@ -60,18 +56,10 @@ def test_what_is_shown_of_a_stack_is_one_layer_and_the_same_of_both() -> None:
 def test_the_bands_of_the_tutorials_encoder_are_those_of_the_paper() -> None:
     program = Model.load("question").trace("where did the old sailor hide the map ?").program
     shown = bands(program, "tokens")
-    assert [band.name for band in shown] == [
-        "embedding",
-        "encoder.0.self_attention",
-        "encoder.0.feed_forward",
-        "output",
-    ]
-    assert [(box.sign, box.shown("")) for box in shown[0].boxes] == [
-        ("", "tokens"),
-        ("▸", "embedding.tokens"),
-        ("+", "embedding.positions"),
-        ("=", "embedding.output"),
-    ]
+    names = ["embedding", "encoder.0.self_attention", "encoder.0.feed_forward", "output"]
+    assert [band.name for band in shown] == names
+    first = {"tokens": "", "embedding.tokens": "▸", "embedding.positions": "+", "embedding.output": "="}
+    assert [(box.shown(""), box.sign) for box in shown[0].boxes] == [*first.items()]
 
 
 def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours() -> None:
@@ -87,8 +75,6 @@ def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours
             start, stop = 128 * column // 10, 128 * (column + 1) // 10
             cells = whole[2 + row, start:stop]
             assert narrow.values[row, column] == cells[np.argmax(np.abs(cells))]
-
-
-def test_rows_outside_of_a_step_are_not_asked_for() -> None:
+    # rows outside of a step are not asked for
     trace = Model.load("question").trace("where is it ?")
     assert sketch(view_of(trace, "embedding.output", Labels()), range(2, 50), 8).rows == range(2, 4)

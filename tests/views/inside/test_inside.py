@@ -45,28 +45,21 @@ def of_kind(inside: Inside, kind: type) -> list:
     return [part for part in inside.parts if isinstance(part, kind)]
 
 
-def test_every_operation_has_a_drawing():
+def test_every_operation_has_a_drawing_and_is_tried():
     named = {getattr(ops, name) for name in ops.__all__} - {ops.Op}
     assert set(INSIDES) == named
-
-
-def test_every_operation_is_tried():
     tried = {type(CASES[name](np.random.default_rng(0)).op) for name in CASES}
     assert set(INSIDES) <= tried
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_last_line_gives_the_cell(name):
+def test_the_last_line_gives_the_cell_and_what_is_drawn_adds_up(name):
+    factor = 1.2 if name == "rotate and scale" else 1.0
     for inside in cells(name):
         last = inside.parts[-1]
         assert isinstance(last, Equation)
         assert last.text.endswith(written(inside.recomputed)), last.text
         assert of_kind(inside, Note)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_drawn_adds_up(name):
-    for inside in cells(name):
         for part in inside.parts:
             if isinstance(part, Product):
                 terms = sum(part.row.values[k] * part.column.values[k] for k in part.shown)
@@ -78,11 +71,7 @@ def test_what_is_drawn_adds_up(name):
                 if np.isfinite(x):
                     assert np.interp(x, part.x, part.y) == pytest.approx(y, abs=0.05)
             if isinstance(part, Turn):
-                assert math.hypot(*part.before) * _factor(name) == pytest.approx(math.hypot(*part.after))
-
-
-def _factor(name: str) -> float:
-    return 1.2 if name == "rotate and scale" else 1.0
+                assert math.hypot(*part.before) * factor == pytest.approx(math.hypot(*part.after))
 
 
 NUMBER = r"[−-]?[0-9.]+(?:e[−-]?[0-9]+)?"
@@ -106,7 +95,8 @@ def _value(text: str) -> float:
     return float(eval(plain, {"sqrt": math.sqrt, "E": math.e, "INF": math.inf}))  # noqa: S307 - an expression of our own
 
 
-def test_the_division_of_the_softmax_is_spelled_out():
+def test_the_softmax_and_the_scores_are_spelled_out():
+    # the division of the softmax
     inside = inside_of(SESSION.trace, "encoder.0.self_attention.weights", (2, 0, 8), SESSION.labels)
     assert inside.cell == "“where” → “?” in head 2"
     last = inside.parts[-1]
@@ -115,9 +105,7 @@ def test_the_division_of_the_softmax_is_spelled_out():
     (bars,) = of_kind(inside, Bars)
     assert [bar.label for bar in bars.bars if bar.marked] == ["? @8"]
     assert sum(bar.values[-1] for bar in bars.bars) == pytest.approx(1)
-
-
-def test_the_row_of_q_meets_the_column_of_k():
+    # the row of Q meets the column of K
     inside = inside_of(SESSION.trace, "encoder.0.self_attention.scores", (2, 0, 8), SESSION.labels)
     (product,) = of_kind(inside, Product)
     assert product.row.name == "Q, row of “where”"
@@ -126,9 +114,9 @@ def test_the_row_of_q_meets_the_column_of_k():
     assert product.row.values == pytest.approx(query)
 
 
-@pytest.mark.parametrize("name", [*SESSION.trace.program.by_name, *SESSION.trace.program.weights])
-def test_every_step_of_a_model_can_be_looked_into(name):
-    shape = SESSION.trace.program.shape(name)
-    inside = inside_of(SESSION.trace, name, tuple(size - 1 for size in shape), SESSION.labels)
-    assert inside.parts
-    assert inside.recomputed == pytest.approx(inside.stored, abs=1e-4)
+def test_every_step_of_a_model_can_be_looked_into():
+    program = SESSION.trace.program
+    for name in (*program.by_name, *program.weights):
+        inside = inside_of(SESSION.trace, name, tuple(size - 1 for size in program.shape(name)), SESSION.labels)
+        assert inside.parts, name
+        assert inside.recomputed == pytest.approx(inside.stored, abs=1e-4), name
