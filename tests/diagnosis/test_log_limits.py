@@ -20,7 +20,7 @@ from tui_transformer.errors import InputError
 @pytest.mark.parametrize(
     "heading", ["scores", "Layer {0} head {0} thing {0}", "{0}", "Q[{0}]", "foo bar {0}", "the fox"]
 )
-def test_thousands_of_headings_are_read_in_time_in_proportion(heading: str, tmp_path: Path) -> None:
+def test_a_thousand_headings_are_read_in_time_in_proportion(heading: str, tmp_path: Path) -> None:
     """The work is counted: twice the headings take about twice the calls."""
 
     def calls(count: int) -> int:
@@ -29,7 +29,7 @@ def test_thousands_of_headings_are_read_in_time_in_proportion(heading: str, tmp_
         profile.runcall(dump_of, text, tmp_path)
         return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
-    assert calls(2000) < 2.3 * calls(1000)
+    assert calls(1000) < 2.3 * calls(500)
 
 
 def test_a_long_line_is_read_in_parts(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from dumping import GGML, MODULES, merged, renamed
@@ -72,22 +73,18 @@ def debugger(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
     return folder / "run.json"
 
 
-def callback(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def callback(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """The log of llama.cpp's callback, whose large tensors show their corners."""
-    lines = []
     for name, array in {"inp_tokens": np.array(ids), **arrays}.items():
         whole = array.transpose(1, 0, 2) if array.ndim == 3 and "cur" in name else array
         whole = whole.reshape((1,) * (4 - whole.ndim) + whole.shape)
         sizes = ", ".join(map(str, whole.shape[::-1]))
         kind = "i32" if name == "inp_tokens" else "f32"
         op = "ROPE" if name.endswith("(rope)") else "MUL_MAT"
-        lines.append(
-            f"ggml_debug: {name.removesuffix(' (rope)'):>20} = ({kind}) {op}(a{{1, 1}}, b{{1, 1}}) = {{{sizes}}}"
-        )
-        lines += [f"    [ {row} ]" for row in _corners(whole)]
-        lines.append(f"    sum = {whole.sum():.6f}")
-    (folder / "run.log").write_text("\n".join(lines) + "\n")
-    return folder / "run.log"
+        said = f"{name.removesuffix(' (rope)'):>20} = ({kind}) {op}"
+        yield f"ggml_debug: {said}(a{{1, 1}}, b{{1, 1}}) = {{{sizes}}}"
+        yield from (f"    [ {row} ]" for row in _corners(whole))
+        yield f"    sum = {whole.sum():.6f}"
 
 
 def _corners(array: np.ndarray) -> Iterator[str]:
@@ -100,18 +97,35 @@ def _corners(array: np.ndarray) -> Iterator[str]:
         yield from ["..."] if part is None else _corners(part)
 
 
-# Printed logs
+# Printed logs: their lines
 
 
-def blocks(arrays: Arrays) -> Iterator[tuple[str, str, int | None, np.ndarray]]:
-    """The matrices of a program in their order: the layer, the step, the head, and the numbers."""
-    for name, array in arrays.items():
-        place, _, step = name.partition(".")
-        layer = ""
-        if place in ("encoder", "decoder") and step.partition(".")[0].isdigit():
-            layer, _, step = step.partition(".")
+class Block(NamedTuple):
+    """A matrix of a program: the layer and if that begins, the step and how it is called, the head, the numbers."""
+
+    layer: str
+    begins: bool
+    step: str
+    name: str
+    head: int | None
+    matrix: np.ndarray
+
+
+def blocks(arrays: Arrays) -> Iterator[Block]:
+    """The matrices of a program in their order."""
+    names, last = CPP | (PRE if "decoder.norm" in arrays else POST), ""
+    for full, array in arrays.items():
+        layer, step = "", full
+        if full.split(".")[1].isdigit():
+            _, layer, step = full.split(".", 2)
         for head, matrix in enumerate(array) if array.ndim == 3 else [(None, array)]:
-            yield layer, step if layer else name, head, matrix
+            yield Block(layer, bool(layer) and layer != last, step, names.get(step, ""), head, matrix)
+            last = layer
+
+
+def rows(matrix: np.ndarray, digits: str, between: str = " ") -> Iterator[str]:
+    """The numbers of each row."""
+    return (between.join(format(x, digits) for x in row) for row in matrix)
 
 
 CPP = {
@@ -150,116 +164,111 @@ PRE = {
 }
 
 
-def cpp(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def cpp(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """Sections of layers and of heads, `cout` with six digits, a rule below every heading."""
-    names, lines, at = _names(arrays), [f"Token IDs: {' '.join(map(str, ids))}", ""], ("", None)
-    by_head: list[tuple[str, str, int | None, np.ndarray]] = list(_head_by_head(arrays))
-    for layer, step, head, matrix in by_head:
-        if layer and layer != at[0]:
-            lines += [f"=== Layer {layer} ===", ""]
-        if head is not None and (layer, head) != at:
-            lines += [f"Head {head}", "------"]
-        at = (layer, head)
-        lines += [f"{names[step]}:", *(" ".join(f"{x:.6g}" for x in row) for row in matrix), ""]
-    return _written(folder, lines)
+    yield from (f"Token IDs: {' '.join(map(str, ids))}", "")
+    at: tuple[str, int | None] = ("", None)
+    waiting: list[Block] = []
+    for block in blocks(arrays):
+        if block.head is not None:
+            waiting.append(block)
+            continue
+        for each in (*sorted(waiting, key=lambda each: each.head or 0), block):  # all steps of a head, then the next
+            if each.layer and each.layer != at[0]:
+                yield from (f"=== Layer {each.layer} ===", "")
+            if each.head is not None and (each.layer, each.head) != at:
+                yield from (f"Head {each.head}", "------")
+            at = (each.layer, each.head)
+            yield from (f"{each.name}:", *rows(each.matrix, ".6g"), "")
+        waiting = []
 
 
-def from_one(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def from_one(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`Layer 1`, `Q head 1:`, a row by its number."""
-    names, lines, last = _names(arrays), [f"Tokens: {ids}"], ""
-    for layer, step, head, matrix in blocks(arrays):
-        if layer != last and layer:
-            lines.append(f"----- Layer {int(layer) + 1} of 2 -----")
-        last = layer
-        lines.append(names[step] + (f" head {head + 1}:" if head is not None else ":"))
-        lines += [f"row {i}: " + " ".join(f"{x:.8f}" for x in row) for i, row in enumerate(matrix)]
-    return _written(folder, lines)
+    yield f"Tokens: {ids}"
+    for block in blocks(arrays):
+        if block.begins:
+            yield f"----- Layer {int(block.layer) + 1} of 2 -----"
+        yield block.name + (f" head {block.head + 1}:" if block.head is not None else ":")
+        yield from (f"row {i}: {row}" for i, row in enumerate(rows(block.matrix, ".8f")))
 
 
-def numpy_print(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def numpy_print(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`print(name, array)` of NumPy, whose long rows go on in the next line."""
-    lines = [f"Token IDs: {np.array(ids)}"]
+    yield f"Token IDs: {np.array(ids)}"
     for name, array in single(arrays).items():
-        lines += [f"{name} {array.shape}", np.array2string(array, threshold=10**9, max_line_width=70)]
-    return _written(folder, lines)
+        yield from (f"{name} {array.shape}", np.array2string(array, threshold=10**9, max_line_width=70))
 
 
-def torch_print(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def torch_print(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`name: tensor([[…]], grad_fn=…)` with four decimals."""
-    lines = [f"input_ids: tensor([{ids}])"]
+    yield f"input_ids: tensor([{ids}])"
     for name, array in arrays.items():
         text = np.array2string(
             array[None], threshold=10**9, separator=", ", max_line_width=80,
             formatter={"float_kind": lambda x: f"{x: .4f}" if np.isfinite(x) else f"   {x}"}, prefix="tensor(",
         )  # fmt: skip
-        lines.append(f"{name}: tensor({text}, grad_fn=<AddmmBackward0>)")
-    return _written(folder, lines)
+        yield f"{name}: tensor({text}, grad_fn=<AddmmBackward0>)"
 
 
-def sections(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def sections(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """Sections of parts of a layer, `===== Output =====`, colours and tabs."""
-    names = _names(arrays) | {
-        "self_attention.output": "Output",
-        "feed_forward.hidden": "Hidden",
-        "feed_forward.output": "Output",
-    }
-    lines, at = ["\x1b[1m===== Input =====\x1b[0m", "Tokens: {" + ", ".join(map(str, ids)) + "}"], ("", "")
-    for layer, step, head, matrix in blocks(arrays):
-        part = step.partition(".")[0] if layer else ""
-        if layer and layer != at[0]:
-            lines.append(f"\x1b[32m##### ENCODER LAYER {layer} #####\x1b[0m")
-        if layer and (layer, part) != at and names[step].split()[0] not in ("Add", "Residual", "LayerNorm", "Layer"):
-            lines.append({"self_attention": "  [Self-Attention]", "feed_forward": "  [Feed Forward]"}.get(part, ""))
-        if step == "output.logits":
-            lines.append("===== Output =====")
-        at = (layer, part) if names[step].split()[0] not in ("Residual", "Add", "LayerNorm", "Layer") else (layer, "")
-        lines.append(f"\t{names[step]}" + (f" (head {head}):" if head is not None else ":"))
-        lines += ["\t\t" + "\t".join(f"{x:.6e}" for x in row) for row in matrix]
-    return _written(folder, lines)
+    yield from ("\x1b[1m===== Input =====\x1b[0m", "Tokens: {" + ", ".join(map(str, ids)) + "}")
+    outputs = {"self_attention.output": "Output", "feed_forward.hidden": "Hidden", "feed_forward.output": "Output"}
+    at = ("", "")
+    for block in blocks(arrays):
+        part, name = block.step.partition(".")[0] if block.layer else "", outputs.get(block.step, block.name)
+        between = name.split()[0] in ("Add", "Residual", "LayerNorm", "Layer")
+        if block.begins:
+            yield f"\x1b[32m##### ENCODER LAYER {block.layer} #####\x1b[0m"
+        if block.layer and (block.layer, part) != at and not between:
+            yield {"self_attention": "  [Self-Attention]", "feed_forward": "  [Feed Forward]"}.get(part, "")
+        if block.step == "output.logits":
+            yield "===== Output ====="
+        at = (block.layer, "" if between else part)
+        yield f"\t{name}" + (f" (head {block.head}):" if block.head is not None else ":")
+        yield from ("\t\t" + row for row in rows(block.matrix, ".6e", "\t"))
 
 
-def tokens(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def tokens(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`Token 0: […]`, with a time in front of every line."""
-    names, lines = _names(arrays), [f"Token IDs: {ids}"]
-    for layer, step, head, matrix in blocks(arrays):
-        where = f"Layer {layer}, " if layer else ""
-        where += f"head {head}, " if head is not None else ""
-        lines.append(f"{where}{names[step]} [{len(matrix)} x {len(matrix[0])}]:")
-        lines += [f"  Token {i}: [{', '.join(f'{x:.7f}' for x in row)}]" for i, row in enumerate(matrix)]
-    return _written(folder, [f"[2024-05-01 12:00:{i % 60:02d}.123] [INFO] {line}" for i, line in enumerate(lines)])
-
-
-def csv(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
-    """A name and numbers in every line, between commas."""
-    lines = ["input_ids," + ",".join(map(str, ids))]
-    for layer, step, head, matrix in blocks(arrays):
-        name = (f"layer{layer}." if layer else "") + step + (f".head{head}" if head is not None else "")
-        lines += [name + "," + ",".join(f"{x:.7g}" for x in row) for row in matrix]
-    (folder / "run.csv").write_text("\n".join(lines) + "\n")
-    return folder / "run.csv"
-
-
-def libtorch(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
-    """`std::cout << tensor`: wide matrices in parts of their columns, small or large numbers under a factor."""
     lines = [f"Token IDs: {ids}"]
+    for block in blocks(arrays):
+        where = f"Layer {block.layer}, " if block.layer else ""
+        where += f"head {block.head}, " if block.head is not None else ""
+        lines.append(f"{where}{block.name} [{len(block.matrix)} x {len(block.matrix[0])}]:")
+        lines += [f"  Token {i}: [{row}]" for i, row in enumerate(rows(block.matrix, ".7f", ", "))]
+    yield from (f"[2024-05-01 12:00:{i % 60:02d}.123] [INFO] {line}" for i, line in enumerate(lines))
+
+
+def csv(arrays: Arrays, ids: list[int]) -> Iterator[str]:
+    """A name and numbers in every line, between commas."""
+    yield "input_ids," + ",".join(map(str, ids))
+    for block in blocks(arrays):
+        head = f".head{block.head}" if block.head is not None else ""
+        name = (f"layer{block.layer}." if block.layer else "") + block.step + head
+        yield from (f"{name},{row}" for row in rows(block.matrix, ".7g", ","))
+
+
+def libtorch(arrays: Arrays, ids: list[int]) -> Iterator[str]:
+    """`std::cout << tensor`: wide matrices in parts of their columns, small or large numbers under a factor."""
+    yield f"Token IDs: {ids}"
     for name, array in single(arrays).items():
-        lines.append(f"{name}:")
+        yield f"{name}:"
         for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            lines += [f"({i + 1},.,.) = "] if array.ndim == 3 else []
-            lines += [*_in_parts(matrix, "Columns {} to {}", 9, below=False), ""]
-        lines.append(f"[ CPUFloatType{{{','.join(map(str, array.shape))}}} ]")
-    return _written(folder, lines)
+            yield from [f"({i + 1},.,.) = "] if array.ndim == 3 else []
+            yield from [*_in_parts(matrix, "Columns {} to {}", 9, below=False), ""]
+        yield f"[ CPUFloatType{{{','.join(map(str, array.shape))}}} ]"
 
 
-def octave(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def octave(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`Q` without a semicolon: `Columns 1 through 8:`, a page for each head."""
-    lines = ["token_ids =", "", "   " + "   ".join(map(str, ids)), ""]
+    yield from ("token_ids =", "", "   " + "   ".join(map(str, ids)), "")
     for name, array in arrays.items():
-        lines += [f"{name} =", ""]
+        yield from (f"{name} =", "")
         for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            lines += [f"ans(:,:,{i + 1}) =", ""] if array.ndim == 3 else []
-            lines += [*_in_parts(matrix, " Columns {} through {}:\n", 8, below=True), ""]
-    return _written(folder, lines)
+            yield from [f"ans(:,:,{i + 1}) =", ""] if array.ndim == 3 else []
+            yield from [*_in_parts(matrix, " Columns {} through {}:\n", 8, below=True), ""]
 
 
 def _in_parts(matrix: np.ndarray, title: str, width: int, *, below: bool) -> Iterator[str]:
@@ -280,83 +289,60 @@ def _in_parts(matrix: np.ndarray, title: str, width: int, *, below: bool) -> Ite
             yield from [f"{said} {rows[0]}", *rows[1:], ""]
 
 
-def commas(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def commas(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """Six decimals in a locale that has a comma for the point."""
-    names, lines, last = _names(arrays), [f"Token IDs: {' '.join(map(str, ids))}"], ""
-    for layer, step, head, matrix in blocks(arrays):
-        lines += [f"Layer {layer}"] if layer != last and layer else []
-        last = layer
-        lines.append(names[step] + (f" head {head}:" if head is not None else ":"))
-        lines += ["; ".join(f"{x:.6f}" for x in row).replace(".", ",") for row in matrix]
-    return _written(folder, lines)
+    yield f"Token IDs: {' '.join(map(str, ids))}"
+    for block in blocks(arrays):
+        yield from [f"Layer {block.layer}"] if block.begins else []
+        yield block.name + (f" head {block.head}:" if block.head is not None else ":")
+        yield from (row.replace(".", ",") for row in rows(block.matrix, ".6f", "; "))
 
 
-def within_layers(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def within_layers(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """A batch of two sentences, each under its number below every step of every layer."""
-    names, last = _names(arrays), ""
-    lines = [line for i in (1, 2) for line in (f"Sentence {i}:", f"Token IDs: {' '.join(map(str, ids))}")]
-    for layer, step, head, matrix in blocks(arrays):
-        lines += [f"=== Layer {layer} ==="] if layer != last and layer else []
-        last = layer
-        lines.append(f"{names[step]}" + (f" (head {head}):" if head is not None else ":"))
+    for i in (1, 2):
+        yield from (f"Sentence {i}:", f"Token IDs: {' '.join(map(str, ids))}")
+    for block in blocks(arrays):
+        yield from [f"=== Layer {block.layer} ==="] if block.begins else []
+        yield block.name + (f" (head {block.head}):" if block.head is not None else ":")
         for i in (1, 2):
-            lines += [f"  Sentence {i}", *("    " + " ".join(f"{x:.8g}" for x in row) for row in matrix)]
-    return _written(folder, lines)
+            yield from (f"  Sentence {i}", *(f"    {row}" for row in rows(block.matrix, ".8g")))
 
 
-def julia(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def julia(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`display(Q)` of Julia, a page for each head."""
-    lines = ["token_ids = " + str(ids)]
+    yield f"token_ids = {ids}"
     for name, array in single(arrays).items():
         kind = "Matrix{Float32}" if array.ndim == 2 else "Array{Float32, 3}"
-        lines.append(f"{name} = {'×'.join(map(str, array.shape[-2:] + array.shape[:-2]))} {kind}:")
+        yield f"{name} = {'×'.join(map(str, array.shape[-2:] + array.shape[:-2]))} {kind}:"
         for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            lines += [f"[:, :, {i + 1}] ="] if array.ndim == 3 else []
-            lines += [*("  " + "  ".join(str(x).replace("inf", "Inf") for x in row) for row in matrix), ""]
-    return _written(folder, lines)
+            yield from [f"[:, :, {i + 1}] ="] if array.ndim == 3 else []
+            yield from (*("  " + "  ".join(str(x).replace("inf", "Inf") for x in row) for row in matrix), "")
 
 
-def rust(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def rust(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """`dbg!` of ndarray's arrays."""
-    lines = [f"[src/main.rs:1:5] token_ids = {ids}"]
+    yield f"[src/main.rs:1:5] token_ids = {ids}"
     for name, array in single(arrays).items():
-        sizes = [array.shape, array.shape]
-        text = np.array2string(array, threshold=10**9, separator=", ", max_line_width=10**9)
-        lines.append(
-            f"[src/main.rs:7:9] &{name} = {text}, shape={list(sizes[0])}, strides={list(sizes[1])}, layout=Cc (0x5), "
-            f"const ndim={array.ndim}"
-        )
-    return _written(folder, lines)
+        sizes, text = list(array.shape), np.array2string(array, threshold=10**9, separator=", ", max_line_width=10**9)
+        of = f"shape={sizes}, strides={sizes}, layout=Cc (0x5), const ndim={array.ndim}"
+        yield f"[src/main.rs:7:9] &{name} = {text}, {of}"
 
 
-def lists(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+def lists(arrays: Arrays, ids: list[int]) -> Iterator[str]:
     """Lines of JSON, a name and lists in each."""
-    lines = [json.dumps({"name": "token_ids", "values": ids})]
-    lines += [json.dumps({"name": name, "values": array.tolist()}) for name, array in single(arrays).items()]
-    (folder / "run.jsonl").write_text("\n".join(lines).replace("Infinity", "inf").replace("NaN", "nan") + "\n")
-    return folder / "run.jsonl"
+    yield json.dumps({"name": "token_ids", "values": ids})
+    for name, array in single(arrays).items():
+        line = json.dumps({"name": name, "values": array.tolist()})
+        yield line.replace("Infinity", "inf").replace("NaN", "nan")
 
 
-def _names(arrays: Arrays) -> dict[str, str]:
-    return CPP | (PRE if "decoder.norm" in arrays else POST)
+def printed(lines: Callable[[Arrays, list[int]], Iterator[str]], name: str = "run.log") -> Write:
+    def write(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
+        (folder / name).write_text("\n".join(lines(arrays, ids)) + "\n")
+        return folder / name
 
-
-def _head_by_head(arrays: Arrays) -> Iterator[tuple[str, str, int | None, np.ndarray]]:
-    """All steps of a head, before those of the next."""
-    waiting: list[tuple[str, str, int | None, np.ndarray]] = []
-    for block in blocks(arrays):
-        if block[2] is None:
-            yield from sorted(waiting, key=lambda each: each[2] or 0)
-            waiting = []
-            yield block
-        else:
-            waiting.append(block)
-    yield from sorted(waiting, key=lambda each: each[2] or 0)
-
-
-def _written(folder: Path, lines: list[str]) -> Path:
-    (folder / "run.log").write_text("\n".join(lines) + "\n")
-    return folder / "run.log"
+    return write
 
 
 STYLES: dict[str, Write] = {
@@ -366,21 +352,21 @@ STYLES: dict[str, Write] = {
     "raw": raw_folder,
     "text files": text_folder,
     "debugger": debugger,
-    "llama.cpp": callback,
-    "C++ sections": cpp,
-    "heads from 1": from_one,
-    "NumPy print": numpy_print,
-    "PyTorch print": torch_print,
-    "parts and tabs": sections,
-    "Token 0": tokens,
-    "CSV": csv,
-    "libtorch": libtorch,
-    "Octave": octave,
-    "decimal commas": commas,
-    "sentences in layers": within_layers,
-    "Julia": julia,
-    "ndarray": rust,
-    "lines of JSON": lists,
+    "llama.cpp": printed(callback),
+    "C++ sections": printed(cpp),
+    "heads from 1": printed(from_one),
+    "NumPy print": printed(numpy_print),
+    "PyTorch print": printed(torch_print),
+    "parts and tabs": printed(sections),
+    "Token 0": printed(tokens),
+    "CSV": printed(csv, "run.csv"),
+    "libtorch": printed(libtorch),
+    "Octave": printed(octave),
+    "decimal commas": printed(commas),
+    "sentences in layers": printed(within_layers),
+    "Julia": printed(julia),
+    "ndarray": printed(rust),
+    "lines of JSON": printed(lists, "run.jsonl"),
 }
 
 
