@@ -167,44 +167,6 @@ def test_a_padded_sentence_is_right_with_its_mask_and_wrong_without(tmp_path: Pa
 # What is a row, and what a heading
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Q:\n1.5 2.25\n-3 4\n",
-        "Q =\n[[1.5, 2.25],\n [-3.0, 4.0]]\n",
-        "Q\n| 1.5 | 2.25 |\n| -3 | 4 |\n",
-        "Q:\nrow 0: 1.5 2.25\nrow 1: -3 4\n",
-        "Q:\n1.5;2.25\n-3;4\n",
-        "Q\n2 2\n1.5 2.25\n-3 4\n",
-        "Q:\nToken 0: [1.5, 2.25]\nToken 1: [-3.0, 4.0]\n",
-        "Q:\nToken 0 (the): 1.5 2.25\nToken 1 (cat): -3.0 4.0\n",
-        "Queries:\nthe   1.5 2.25\ncat   -3.0 4.0\n",
-        "Queries:\n        d0   d1\nthe   | 1.5  2.25 |\ncat   | -3.0 4.0 |\n",
-        "Q[0] = 1.5 2.25\nQ[1] = -3 4.0\n",
-        "Q[0][0] = 1.5\nQ[0][1] = 2.25\nQ[1][0] = -3.0\nQ[1][1] = 4.0\n",
-        "Q: tensor([[ 1.5000,  2.2500],\n        [-3.0000,  4.0000]], grad_fn=<MmBackward0>)\n",
-        "Q = array([[ 1.5 ,  2.25],\n       [-3.  ,  4.  ]], dtype=float32)\n",
-        "Q: [[1.5, 2.25], [-3.0, 4.0]]\n",
-        "Q:\n-----\n[\n  [1.5,\n   2.25],\n  [-3.0, 4.0]\n]\n",
-        "Q: {{1.5, 2.25}, {-3.0, 4.0}}\n",
-        "Q\t(2x2)\n\t1.5\t2.25\n\t-3.0\t4.0\n",
-        "\x1b[1;32mQ:\x1b[0m\n\x1b[33m1.5 2.25\x1b[0m\n-3 4.0\n",
-        "2024-05-01 12:00:00,123 INFO: Q:\n[INFO] 1.5 2.25\n[INFO] -3 4.0\n",
-        "Q shape: (2, 2)\n1.5e+00 2.25e0\n-3E0 4.0e+00\n",
-        "Q,1.5,2.25\nQ,-3,4.0\n",
-        "Q:\r\n1.5 2.25\r\n-3 4.0\r\n",
-        "Q =\n 1.5  2.25\n-3.0  4.00\n[ CPUFloatType{2,2} ]\n",
-    ],
-)
-def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -> None:
-    dump = dump_of(text, tmp_path)
-    (tensor,) = dump.tensors.values()
-    assert tensor.heading is not None
-    assert tensor.heading.text in ("Q", "Queries")
-    np.testing.assert_array_equal(tensor.values.array, [[1.5, 2.25], [-3, 4]])
-    assert dump.refused == {}
-
-
 def test_what_a_log_shows_otherwise_is_joined_named_or_read(tmp_path: Path) -> None:
     # rows that go on in a shorter line
     dump = dump_of("Q:\n" + "1.5 2.5 3.5\n4.5\n" * 3, tmp_path)
