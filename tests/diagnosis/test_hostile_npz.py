@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import warnings
 import zipfile
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile import COUNTS, damaged, hold, read_or_refused
+from hypothesis import strategies as st
 
 from tui_transformer.diagnosis.diagnose import diagnose
 from tui_transformer.diagnosis.dumps import npz_reader, open_dump
-from tui_transformer.diagnosis.dumps.npz_reader import MOST_ARRAYS, open_trace
+from tui_transformer.diagnosis.dumps.npz_reader import MOST_ARRAYS, RUN, open_trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.session.edit_format import written
@@ -22,12 +25,12 @@ HUGE = (1 << 30) - 64
 SCORES = "encoder.0.self_attention.scores"
 
 
-def npy(shape: str, descr: str = "<f4", version: bytes = b"\x01\x00") -> bytes:
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+def npy(shape: str, descr: str = "'<f4'", version: bytes = b"\x01\x00", order: str = "False") -> bytes:
+    header = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode("latin-1", "replace")
     return b"\x93NUMPY" + version + struct.pack("<H" if version == b"\x01\x00" else "<I", len(header)) + header
 
 
-def promising(path: Path, name: str, count: int, descr: str = "<f4") -> Path:
+def promising(path: Path, name: str, count: int, descr: str = "'<f4'") -> Path:
     """A file of a few bytes whose list says that an array of four-byte numbers is whole, beside token IDs."""
     head = npy(f"({count},)", descr)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -78,7 +81,7 @@ def test_an_array_that_is_no_step_is_never_inflated(tmp_path, encoder, read):
 
 @pytest.mark.parametrize("name", ["input_ids", "attention_mask"])
 def test_more_tokens_than_a_text_can_have_are_refused_by_name(tmp_path, encoder, read, name):
-    path = promising(tmp_path / "a.npz", name, HUGE, "<i4")
+    path = promising(tmp_path / "a.npz", name, HUGE, "'<i4'")
     with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
         diagnose(open_dump(path), encoder)
     trace = open_trace(path)
@@ -145,3 +148,79 @@ def test_two_arrays_of_the_same_name_and_shape_are_read_as_before(tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
         for path in (tmp_path / "a.npz", tmp_path / f"{name}.npy"):
             assert np.array_equal(open_dump(path).tensors[name].values.array, array)
+
+
+# Broken archives: read, or refused in one line that names the file
+
+ARRAYS = {
+    "tokens": np.array([1, 2, 3]),
+    "value/output": np.arange(6.0).reshape(2, 3),
+    "value/turned": np.asfortranarray(np.ones((3, 4), "f4")),
+    "value/one": np.float16(3),
+}
+
+
+def packed(*, deflated: bool) -> bytes:
+    out = io.BytesIO()
+    (np.savez_compressed if deflated else np.savez)(out, **ARRAYS)
+    return out.getvalue()
+
+
+def read_all(path: Path) -> int:
+    """Every array, whole and in runs; the numbers read."""
+    trace, count = open_trace(path), 0
+    for name in trace.names:
+        whole = trace.read(name)
+        assert trace.shape(name) == whole.shape
+        count += sum(cells.size for cells in trace.cells(name))
+        assert count >= whole.size
+    trace.ids()
+    trace.decoder_ids()
+    return count
+
+
+@COUNTS
+@pytest.mark.parametrize("deflated", [False, True])
+def test_broken_archives(tmp_path, deflated, count):
+    path = tmp_path / "trace.npz"
+
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        read_or_refused(lambda: read_all(path), path)
+
+    hold(count, check, data=damaged(packed(deflated=deflated)))
+
+
+@COUNTS
+def test_headers_that_cannot_be(tmp_path, count):
+    path = tmp_path / "trace.npz"
+
+    def check(descr: str, order: str, shape: str, data: bytes) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("value/a.npy", npy(shape, descr, order=order) + data)
+        read_or_refused(lambda: read_all(path), path)
+
+    kinds = ["'<f8'", "'|O'", "'<U9'", "'|V0'", "'<f4'", "'?'", "None", "'<M8[D]'", "[('a', '<f8')]"]
+    shapes = [
+        "()",
+        "(1,)",
+        "(0,)",
+        "(-1,)",
+        "(2, 3)",
+        f"({2**62}, 4)",
+        "(1e3,)",
+        "None",
+        "(True,)",
+        f"({10**30},)",
+        "[2]",
+    ]
+    strategies = {"descr": kinds, "order": ["False", "True", "None", "2"], "shape": shapes}
+    sampled = {name: st.sampled_from(values) for name, values in strategies.items()}
+    hold(count, check, **sampled, data=st.binary(max_size=64))
+
+
+def test_a_small_file_of_very_many_zeros_is_read_a_run_at_a_time(tmp_path):
+    path, shape = tmp_path / "trace.npz", (5 * RUN,)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("value/a.npy", npy(str(shape), "'<f8'") + bytes(8 * shape[0]))
+    assert read_or_refused(lambda: sum(cells.size for cells in open_trace(path).cells("a")), path) == shape[0]

@@ -35,18 +35,13 @@ def at_its_place(name: str, *, replace: bool) -> tuple[Trace, tuple[str, ...], d
     return trace.edited([Patch.of(*each) for each in zip(names, given, strict=True)]), names, right
 
 
-@pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("name", FOLDERS)
-def test_features_and_reconstruction_are_those_of_the_library(name: str, replace: bool) -> None:
-    trace, names, right = at_its_place(name, replace=replace)
-    for part, wanted in (("features", right["features"]), ("reconstruction", right["output"])):
-        found = np.stack([trace[f"{each}.{part}"] for each in names])
-        np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_every_cell_of_every_step_is_explained(name: str) -> None:
-    trace, names, _ = at_its_place(name, replace=False)
+def test_steps_of_features_are_those_of_the_library_and_every_cell_is_explained(name: str) -> None:
+    for replace in (True, False):
+        trace, names, right = at_its_place(name, replace=replace)
+        for part, wanted in (("features", right["features"]), ("reconstruction", right["output"])):
+            found = np.stack([trace[f"{each}.{part}"] for each in names])
+            np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=0, atol=1e-9)
     steps = [step for step in trace.program.steps if step.name.startswith(tuple(f"{each}." for each in names))]
     assert {"pre_activations", "encoded", "features", "reconstruction", "error", "change", "output"} <= {
         step.name.rpartition(".")[2] for step in steps
@@ -56,10 +51,7 @@ def test_every_cell_of_every_step_is_explained(name: str) -> None:
         for index in ([0, 0], *active):
             explained = trace.explain_cell(step.name, tuple(index))
             assert explained.recomputed == pytest.approx(explained.stored, abs=1e-9), step.name
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_a_model_with_features_computes_what_it_does_without(name: str) -> None:
+    # a model with features computes what it does without
     features, plain = loaded(name), model(dtype="float32")
     added = plain.with_features(features, place_of(features).replace("1.f", "0.f"))
     for text in (IDS, [7]):
@@ -100,13 +92,24 @@ def test_a_changed_feature_adds_what_it_writes_and_the_error_stays(name: str, at
     np.testing.assert_allclose(replaced[f"{at}.error"], before[at] - trace[f"{at}.reconstruction"], atol=1e-12)
 
 
-def test_what_is_changed_before_features_reaches_them_and_their_error() -> None:
+def test_what_is_changed_before_features_reaches_them_and_what_is_not_kept_comes_back_in_parts() -> None:
     plain = model()
     trace = plain.with_features(loaded("saelens-gated"), STREAM).trace(ids=IDS)
     without = [edit for head in range(2) for edit in [Set("0.self_attention.context", 0.0, heads=head)]]
     edited = trace.edited(without)
     assert not np.array_equal(edited[f"{STREAM}.features"], trace[f"{STREAM}.features"])
     assert np.array_equal(edited["output.logits"], plain.trace(ids=IDS).edited(without)["output.logits"])
+    # what is not kept comes back in parts
+    added = model().with_features(loaded("sparsify-groupmax"), STREAM)
+    whole, dropped = added.trace(ids=IDS), added.trace(ids=IDS, budget=0)
+    dropped.block = 64  # cells: a row at a time
+    assert not dropped.plan.names
+    for part in ("features", "reconstruction", "error"):
+        name = f"{STREAM}.{part}"
+        pieces = np.concatenate([values for _, values in dropped.blocks(name)])
+        np.testing.assert_allclose(pieces, whole[name], atol=1e-12)
+    window = dropped.window(f"{STREAM}.features", (range(1, 3), range(40, 60)))
+    np.testing.assert_allclose(window, whole[f"{STREAM}.features"][1:3, 40:60], atol=1e-12)
 
 
 def test_a_text_is_written_on_with_features_and_with_changed_ones() -> None:
@@ -118,19 +121,6 @@ def test_a_text_is_written_on_with_features_and_with_changed_ones() -> None:
             assert texts[0] == texts[1]
         edits = [Scale(f"{at}.features", 300.0)]
         assert generate(added, [5, 3], source=source, max_new_tokens=6, edits=edits) != texts[1]
-
-
-def test_what_is_not_kept_comes_back_in_parts() -> None:
-    added = model().with_features(loaded("sparsify-groupmax"), STREAM)
-    whole, dropped = added.trace(ids=IDS), added.trace(ids=IDS, budget=0)
-    dropped.block = 64  # cells: a row at a time
-    assert not dropped.plan.names
-    for part in ("features", "reconstruction", "error"):
-        name = f"{STREAM}.{part}"
-        pieces = np.concatenate([values for _, values in dropped.blocks(name)])
-        np.testing.assert_allclose(pieces, whole[name], atol=1e-12)
-    window = dropped.window(f"{STREAM}.features", (range(1, 3), range(40, 60)))
-    np.testing.assert_allclose(window, whole[f"{STREAM}.features"][1:3, 40:60], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -188,7 +178,7 @@ def test_dictionaries_are_read_when_their_steps_are_and_held_once(monkeypatch: p
     assert traces[0][name].shape == (96, 32)
 
 
-def test_several_dictionaries_are_at_several_places() -> None:
+def test_a_setting_is_changed_and_features_stay_where_several_dictionaries_are_at_several_places() -> None:
     plain = model()
     both = plain.with_features(loaded("saelens-topk"), "decoder.0.output").with_features(loaded("gemma-scope"), STREAM)
     trace = both.trace(ids=IDS)
@@ -197,6 +187,14 @@ def test_several_dictionaries_are_at_several_places() -> None:
     assert not np.array_equal(edited[f"{STREAM}.features"], trace[f"{STREAM}.features"])
     with pytest.raises(InputError, match=r"features at decoder\.1\.output already"):
         both.with_features(loaded("saelens-topk"), "1.output")
+    # a setting of the model is changed
+    added = model(dtype="float32").with_features(loaded("saelens-topk"), STREAM)
+    trace = added.changed(dtype="float64").trace(ids=IDS)
+    assert trace[f"{STREAM}.features"].dtype == np.float64
+    with pytest.raises(InputError, match=r"reads 32 numbers a token, and decoder\.1\..* has 64"):
+        added.changed(d_model=64)
+    with pytest.raises(InputError, match="no step is called"):
+        added.changed(layers=1)
 
 
 @pytest.fixture
@@ -291,13 +289,3 @@ def test_further_forms_of_dictionaries_are_read_and_written(hooked) -> None:
         found = each.encode(trace[STREAM])
         np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
         np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], each.decode(found, trace[STREAM]), atol=1e-9)
-
-
-def test_a_setting_of_the_model_is_changed_and_its_features_stay() -> None:
-    added = model(dtype="float32").with_features(loaded("saelens-topk"), STREAM)
-    trace = added.changed(dtype="float64").trace(ids=IDS)
-    assert trace[f"{STREAM}.features"].dtype == np.float64
-    with pytest.raises(InputError, match=r"reads 32 numbers a token, and decoder\.1\..* has 64"):
-        added.changed(d_model=64)
-    with pytest.raises(InputError, match="no step is called"):
-        added.changed(layers=1)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hypothesis import strategies as st
 
 from tui_transformer import InputError, Model, Recorded, record
 from tui_transformer.engine.weights import Weights
@@ -196,3 +198,36 @@ def test_a_broken_folder_is_refused_in_words(story: Model, tmp_path: Path):
         Recorded.load(tmp_path)
     with pytest.raises(InputError, match="nowhere"):
         Recorded.load(tmp_path / "nowhere")
+
+
+# Broken folders: read, or refused in one line that names a file of them
+
+
+def used(folder: Path) -> None:
+    """Every array of a folder, as it is read."""
+    data = Recorded.load(folder)
+    for rows in data.values():
+        _ = repr(data), repr(rows), rows[:2], rows[-1:], rows.token[:3]
+
+
+@COUNTS
+def test_broken_folders(tmp_path: Path, count: int) -> None:
+    record(Model.load("story", device="cpu"), ["A crow", "The fox"], ["1.output"], tmp_path)
+    index, *arrays = tmp_path / "index.json", *tmp_path.glob("*.npy")
+    raw = index.read_bytes()
+    each(index, count, st.one_of(changed(json.loads(raw)).map(as_json), damaged(raw)))
+    for path in arrays:
+        each(path, count, damaged(path.read_bytes()))
+
+
+def each(path: Path, count: int, content: st.SearchStrategy[bytes]) -> None:
+    """The folder with other contents of one file, which is put back behind that."""
+    raw, paths = path.read_bytes(), [*path.parent.iterdir()]
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        with np.errstate(all="ignore"):
+            read_or_refused(lambda: used(path.parent), *paths)
+
+    hold(count, check, content=content)
+    path.write_bytes(raw)
