@@ -102,14 +102,11 @@ def test_processes_are_counted(answer: Check, tmp_path: Path) -> None:
     assert not marked(tmp_path / "mark")
 
 
-def test_other_children_of_this_process_are_left_alone(answer: Check) -> None:
+def test_other_children_of_this_process_are_left_alone_and_orphans_adopted_only_meanwhile(answer: Check) -> None:
     with subprocess.Popen([sys.executable, "-c", LONG.join(("import time;", ""))], start_new_session=True) as other:
         assert answer("pass").passed
         assert other.poll() is None
         other.kill()
-
-
-def test_orphans_are_adopted_only_meanwhile() -> None:
     kept = ctypes.c_int(7)
     with adopting():
         pass
@@ -122,23 +119,16 @@ def test_without_proc_those_that_were_seen_or_are_marked_are_found(monkeypatch: 
     monkeypatch.setattr(processes, "PROC", Path("/nowhere"))
     monkeypatch.setattr(processes, "PS", ("ps", "axeww", "-o", "pid=,ppid=,stat=,lstart=,args="))
     before = every()
-    code = (
-        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; {LONG}']); print(1, flush=True)"
-    )
-    root = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; import time; {LONG}"],
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-        env={"MARK": "of-this-test"},
-    )
-    assert root.stdout
-    root.stdout.readline()
-    family = Family(root.pid, before, "MARK=of-this-test")
-    seen = family.living()
-    assert len(seen) == 2
-    family.end()
-    root.wait()
-    root.stdout.close()
+    child = f"subprocess.Popen([sys.executable, '-c', 'import time; {LONG}'])"
+    command = [sys.executable, "-c", f"import subprocess, sys, time; {child}; print(1, flush=True); {LONG}"]
+    marked = {"env": {"MARK": "of-this-test"}, "start_new_session": True}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **marked) as root:
+        assert root.stdout
+        root.stdout.readline()
+        family = Family(root.pid, before, "MARK=of-this-test")
+        seen = family.living()
+        assert len(seen) == 2
+        family.end()
     assert not {each.pid for each in seen} & {each.pid for each in every().values() if not each.ended}
 
 
@@ -158,14 +148,10 @@ def test_the_limits_are_those_that_are_asked_for_and_cannot_be_raised_not_even_b
 
 
 @LINUX
-def test_memory_of_all_processes_together_is_watched(answer: Check) -> None:
+def test_memory_of_all_processes_together_is_watched_and_what_they_share_counts_once(answer: Check) -> None:
     lines = ("for _ in range(4):", f"    if os.fork() == 0: x = np.ones(10_000_000); {LONG}", LONG)
     said = "takes more memory than it may, with the processes that it started"
     fails(answer(*lines, limits=Limits(seconds=PATIENT, memory=240 << 20)), said)
-
-
-@LINUX
-def test_memory_that_processes_share_counts_once(answer: Check) -> None:
     lines = ("x = np.ones(8_000_000)", "if os.fork() == 0: time.sleep(0.4); os._exit(0)", "time.sleep(0.3)")
     assert answer(*lines, limits=Limits(seconds=PATIENT, memory=150 << 20)).passed
 
@@ -218,9 +204,7 @@ def test_a_pipe_that_is_waited_for_is_ended_with_the_time(answer: Check) -> None
 
 
 @LINUX
-def test_another_folder_in_the_place_of_its_own_is_not_taken_for_it(
-    answer: Check, tmp_path: Path, temporary: Path
-) -> None:
+def test_a_folder_in_the_place_of_its_own_is_not_taken_for_it(answer: Check, tmp_path: Path, temporary: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "kept").write_text("kept")
     line = f"here = os.path.realpath('..'); os.rename(here, here + 'x'); os.symlink({str(tmp_path / 'theirs')!r}, here)"
@@ -328,18 +312,11 @@ def test_where_systemd_makes_a_cgroup_all_processes_are_held_together(
 
 
 @LINUX
-@pytest.mark.parametrize("way", ["there is none", "it holds nothing", "it fails"])
-def test_where_no_cgroup_is_made_that_is_said(
-    answer: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    if way == "it holds nothing":
-        systemd(tmp_path / "bin", works=False)
-    elif way == "it fails":
-        (tmp_path / "bin").mkdir()
-        (tmp_path / "bin" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
-        (tmp_path / "bin" / "systemd-run").chmod(stat.S_IRWXU)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/nowhere{os.pathsep}/bin")
-    if way == "there is none":
-        monkeypatch.setenv("PATH", "/nowhere")
-    assert "hold for each process of an answer alone" in processes.describe_limits()
-    assert answer("pass").passed
+def test_where_no_cgroup_is_made_that_is_said(answer: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    systemd(tmp_path / "holds nothing", works=False)
+    systemd(tmp_path / "fails", works=False)
+    (tmp_path / "fails" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
+    for path in (f"{tmp_path / 'holds nothing'}:/bin", f"{tmp_path / 'fails'}:/bin", "/nowhere"):
+        monkeypatch.setenv("PATH", path)
+        assert "hold for each process of an answer alone" in processes.describe_limits()
+        assert answer("pass").passed

@@ -67,6 +67,11 @@ def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
     return open_dump(folder / name)
 
 
+def rows(array: np.ndarray) -> str:
+    """The rows of a matrix as a program prints them."""
+    return "\n".join(" ".join(f"{x:.9g}" for x in np.atleast_1d(row)) for row in array) + "\n"
+
+
 def blamed(first: First | None) -> First:
     """The first wrong step, which there has to be."""
     assert first is not None

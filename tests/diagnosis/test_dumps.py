@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import coarse_bits, dump_of
+from dumping import coarse_bits, dump_of, rows
 from safetensors.numpy import save_file
 
 from tui_transformer.diagnosis.dumps import open_dump
@@ -42,18 +42,14 @@ def raw_folder(folder: Path) -> Path:
     return folder
 
 
-def lines(array: np.ndarray) -> str:
-    return "\n".join(" ".join(format(value, ".9g") for value in row) for row in array) + "\n"
-
-
 def text_folder(folder: Path) -> Path:
-    (folder / "x.txt").write_text(lines(X))
-    (folder / "y.txt").write_text("\n".join(map(lines, Y)))
+    (folder / "x.txt").write_text(rows(X))
+    (folder / "y.txt").write_text("\n".join(map(rows, Y)))
     return folder
 
 
 def log(folder: Path) -> Path:
-    (folder / "run.log").write_text(f"starting\nx:\n{lines(X)}\n\ny (2 blocks)\n{lines(Y[0])}\n{lines(Y[1])}done\n")
+    (folder / "run.log").write_text(f"starting\nx:\n{rows(X)}\n\ny (2 blocks)\n{rows(Y[0])}\n{rows(Y[1])}done\n")
     return folder / "run.log"
 
 
@@ -151,28 +147,22 @@ def test_a_pickled_file_is_not_read_but_said_how_to_convert(tmp_path: Path) -> N
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("a.npz", b"PK\x03\x04 not a zip"),
-        ("a.safetensors", b"\xff" * 40),
-        ("a.json", b"{]"),
-        ("a.json", b'{"module_path": "Net", "children": [3, {"outputs": {"shape": "x", "value": 7}}]}'),
-        ("a.txt", b"no numbers here\n"),
-        ("a.txt", b"\0\1\2\3"),
-        ("a.npy", b"\x93NUMPY\x01\x00"),
-        ("a.npy", b""),
-        ("a.txt", b""),
-    ],
-)
-def test_a_broken_file_is_one_line_that_names_it(name: str, data: bytes, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(InputError, match=name) as caught:
-        open_dump(tmp_path / name)
-    assert "\n" not in str(caught.value)
+BROKEN = {
+    "a.npz": (b"PK\x03\x04 not a zip",),
+    "a.safetensors": (b"\xff" * 40,),
+    "a.json": (b"{]", b'{"module_path": "Net", "children": [3, {"outputs": {"shape": "x", "value": 7}}]}'),
+    "a.txt": (b"no numbers here\n", b"\0\1\2\3", b""),
+    "a.npy": (b"\x93NUMPY\x01\x00", b""),
+}
 
 
-def test_objects_in_an_npz_are_left_alone(tmp_path: Path) -> None:
+def test_a_broken_file_is_one_line_that_names_it_and_objects_are_left_alone(tmp_path: Path) -> None:
+    for name, data in ((name, data) for name, many in BROKEN.items() for data in many):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match=name) as caught:
+            open_dump(tmp_path / name)
+        assert "\n" not in str(caught.value)
+    # objects in an NPZ file
     path = tmp_path / "a.npz"
     data = io.BytesIO()
     np.save(data, np.array([{}], dtype=object), allow_pickle=True)
@@ -182,14 +172,12 @@ def test_objects_in_an_npz_are_left_alone(tmp_path: Path) -> None:
         open_dump(path).tensors["evil"].values  # noqa: B018 - reading is the test
 
 
-def test_a_raw_file_whose_size_is_not_its_shape_is_refused(tmp_path: Path) -> None:
+def test_a_raw_file_of_another_size_and_corners_alone_are_refused(tmp_path: Path) -> None:
     X.tofile(tmp_path / "x.f32")
     (tmp_path / "shapes.json").write_text('{"x": [2, 4]}')
     with pytest.raises(InputError, match="2 × 4"):
         open_dump(tmp_path)
-
-
-def test_a_debugger_that_shows_corners_alone_says_what_to_ask_for(tmp_path: Path) -> None:
+    # corners alone, with what to ask for
     output = {"shape": "torch.Size([2, 9])", "value": ["tensor([[1.0, 2.0, ..., 3.0]])"]}
     path = tmp_path / "tree.json"
     path.write_text(json.dumps({"module_path": "Net", "children": [{"module_path": "x", "outputs": output}]}))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import IDS, blamed, computed, dump_of, model_of
+from dumping import IDS, blamed, computed, dump_of, model_of, rows
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
@@ -18,10 +18,6 @@ AT = "encoder.0.self_attention"
 
 def diagnosed(text: str, folder: Path, model: str = "post") -> Diagnosis:
     return diagnose(dump_of(text, folder), model_of(model), Input(np.array([IDS])))
-
-
-def rows(array: np.ndarray) -> str:
-    return "\n".join(" ".join(f"{x:.9g}" for x in np.atleast_1d(row)) for row in array) + "\n"
 
 
 def steps(diagnosis: Diagnosis) -> dict[str, str]:

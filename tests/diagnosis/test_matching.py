@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import IDS, REFERENCES, blamed, computed, dumped, merged, model_of
+from dumping import IDS, REFERENCES, blamed, computed, dump_of, dumped, merged, model_of, rows
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import input_of
@@ -76,7 +76,13 @@ def test_several_sentences_are_compared_together() -> None:
     assert (first.step, first.index) == (QUERY, (1, 0, 2, 3))
 
 
-def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
+def test_the_first_axis_may_count_layers_and_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
+    arrays = computed("post")
+    states = [arrays["embedding.output"], arrays["encoder.0.output"], arrays["encoder.1.output"]]
+    diagnosis = diagnose(dumped({"hidden_states": np.stack(states)[:, None]}), model_of("post"))
+    assert [each.theirs for each in diagnosis.steps] == ["hidden_states[0]", "hidden_states[1]", "hidden_states[2]"]
+    assert diagnosis.first is None
+    # fused matrices
     model = Model.load(REFERENCES / "gpt2")
     trace = model.trace(ids=IDS)
     at = "decoder.0.self_attention"
@@ -88,14 +94,6 @@ def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
     wrong[:, -1] += 1
     first = blamed(diagnose(dumped({"h.0.attn.c_attn": wrong}), model).first)
     assert first.step == f"{at}.value"
-
-
-def test_the_first_axis_may_count_layers() -> None:
-    arrays = computed("post")
-    states = [arrays["embedding.output"], arrays["encoder.0.output"], arrays["encoder.1.output"]]
-    diagnosis = diagnose(dumped({"hidden_states": np.stack(states)[:, None]}), model_of("post"))
-    assert [each.theirs for each in diagnosis.steps] == ["hidden_states[0]", "hidden_states[1]", "hidden_states[2]"]
-    assert diagnosis.first is None
 
 
 def test_rows_of_ggml_are_recognised_in_its_order_of_axes_and_that_of_gguf_files() -> None:
@@ -200,42 +198,33 @@ def test_names_are_those_of_the_sublayers_of_a_model() -> None:
     assert "decoder.0.self_attention.norm" not in names.find("layers.0.attention")[0].steps
 
 
-def test_heads_that_are_printed_alone_are_put_together() -> None:
+def test_heads_that_are_printed_alone_are_put_together(tmp_path: Path) -> None:
     arrays = computed("post", "scale-missing")
     parts = {f"head {i} {name}": arrays[f"{AT}.{name}"][i] for i in range(2) for name in ("scores", "scaled")}
     diagnosis = diagnose(dumped(parts), model_of("post"))
     assert [each.step for each in diagnosis.steps] == [SCORES, f"{AT}.scaled"]
     assert diagnosis.first is not None
     assert diagnosis.first.cause == "scale-missing"
-
-
-def test_a_heading_that_comes_once_a_layer_and_head_is_of_each_in_turn(tmp_path: Path) -> None:
-    arrays = computed("post")
-    blocks = []
-    for layer in range(2):
-        for head in range(2):
-            rows = arrays[f"encoder.{layer}.self_attention.scores"][head]
-            blocks.append("Scores:\n" + "\n".join(" ".join(f"{x:.8g}" for x in row) for row in rows))
-    (tmp_path / "run.log").write_text("\n".join(blocks))
-    diagnosis = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+    # a heading that comes once a layer and head
+    heads = [rows(matrix) for i in range(2) for matrix in computed("post")[f"encoder.{i}.self_attention.scores"]]
+    dump = dump_of("".join(f"Scores:\n{head}" for head in heads), tmp_path)
+    diagnosis = diagnose(dump, model_of("post"), Input(np.array([IDS])))
     assert [each.step for each in diagnosis.steps] == [SCORES, "encoder.1.self_attention.scores"]
     assert diagnosis.first is None
 
 
 def test_a_log_with_sizes_and_heads_in_its_headings_is_read_whole(tmp_path: Path) -> None:
     arrays = computed("post", "scale-d_model")
-    blocks = []
+    text = ""
     for layer in range(2):
         at = f"encoder.{layer}.self_attention"
-        blocks.append(f"##### Encoder layer {layer} #####\n")
+        text += f"##### Encoder layer {layer} #####\n"
         for head in range(2):
             for name, said in (("scores", "QK^T"), ("scaled", "scaled scores"), ("weights", "attention weights")):
-                rows = "]\n[".join(", ".join(f"{x:.8g}" for x in row) for row in arrays[f"{at}.{name}"][head])
-                blocks.append(f"=== Head {head} {said} (7x7) ===\n[[{rows}]]\n")
-        rows = "\n".join(" ".join(f"{x:.8g}" for x in row) for row in arrays[f"{at}.concat"])
-        blocks.append(f"--- Concatenated heads (7x16) ---\n{rows}\n")
-    (tmp_path / "run.log").write_text("\n".join(blocks))
-    diagnosis = diagnose(open_dump(tmp_path / "run.log"), model_of("post"), Input(np.array([IDS])))
+                inner = rows(arrays[f"{at}.{name}"][head]).strip().replace(" ", ", ").replace("\n", "]\n[")
+                text += f"=== Head {head} {said} (7x7) ===\n[[{inner}]]\n\n"
+        text += f"--- Concatenated heads (7x16) ---\n{rows(arrays[f'{at}.concat'])}\n"
+    diagnosis = diagnose(dump_of(text, tmp_path), model_of("post"), Input(np.array([IDS])))
     parts = ("scores", "scaled", "weights", "concat")
     assert [each.step for each in diagnosis.steps] == [
         f"encoder.{i}.self_attention.{part}" for i in (0, 1) for part in parts

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import dump_of
-from test_logs import diagnosed, rows
+from dumping import IDS, dump_of, model_of, rows
 
+from tui_transformer.diagnosis import Input, diagnose
 from tui_transformer.diagnosis.dumps import Dump
 from tui_transformer.errors import InputError
 
@@ -189,4 +189,4 @@ def test_values_under_a_factor_are_compared_as_exactly_as_they_are_printed(tmp_p
         off = np.abs(values.array - logits)
         assert bool((off <= values.precision.of(values.array)).all()) == (wrong == 0)
     with pytest.raises(InputError):
-        diagnosed("foo:\n0.001 *\n1.5\n", tmp_path)
+        diagnose(dump_of("foo:\n0.001 *\n1.5\n", tmp_path), model_of("post"), Input(np.array([IDS])))
