@@ -50,6 +50,16 @@ def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy
     usual(given(**strategies)(check))()
 
 
+def hold_file(count: int, path: Path, data: st.SearchStrategy[bytes], read: Callable[[], Any], *others: Path) -> None:
+    """A file is read whatever is in it, or refused in one line that names it, or one of the others."""
+
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        read_or_refused(read, path, *others)
+
+    hold(count, check, data=data)
+
+
 def read_or_refused(read: Callable[[], Any], *paths: Path) -> Any:
     """The result of a reader, in bounded memory; None where it refuses, in one line that names one of the files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostile import COUNTS, damaged, hold, read_or_refused
+from hostile import COUNTS, damaged, hold, hold_file, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.course import open_course
@@ -13,7 +13,6 @@ from tui_transformer.course.sources import Facts
 from tui_transformer.course.start import printed_answers, text_of
 
 WHOLE = (open_course().find("cross-entropy").folder / "about.toml").read_bytes()
-PROGRESS = b'{"": {"done": ["scores"], "hints": {"mask": 2}}}'
 
 
 @COUNTS
@@ -31,12 +30,8 @@ def test_broken_exercises(tmp_path, count):
 @COUNTS
 def test_broken_progress(tmp_path, count):
     path = tmp_path / "course.json"
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        read_or_refused(lambda: read_progress(path, ""), path)
-
-    hold(count, check, data=damaged(PROGRESS))
+    progress = b'{"": {"done": ["scores"], "hints": {"mask": 2}}}'
+    hold_file(count, path, damaged(progress), lambda: read_progress(path, ""))
 
 
 @COUNTS

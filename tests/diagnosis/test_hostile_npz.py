@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import COUNTS, damaged, hold, read_or_refused
+from hostile import COUNTS, damaged, hold, hold_file, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.diagnosis.diagnose import diagnose
@@ -183,12 +183,7 @@ def read_all(path: Path) -> int:
 @pytest.mark.parametrize("deflated", [False, True])
 def test_broken_archives(tmp_path, deflated, count):
     path = tmp_path / "trace.npz"
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        read_or_refused(lambda: read_all(path), path)
-
-    hold(count, check, data=damaged(packed(deflated=deflated)))
+    hold_file(count, path, damaged(packed(deflated=deflated)), lambda: read_all(path))
 
 
 @COUNTS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hostile import COUNTS, as_json, changed, damaged, hold_file
 from hypothesis import strategies as st
 
 from tui_transformer import InputError, Model, Recorded, record
@@ -203,6 +203,7 @@ def test_a_broken_folder_is_refused_in_words(story: Model, tmp_path: Path):
 # Broken folders: read, or refused in one line that names a file of them
 
 
+@np.errstate(all="ignore")
 def used(folder: Path) -> None:
     """Every array of a folder, as it is read."""
     data = Recorded.load(folder)
@@ -222,12 +223,6 @@ def test_broken_folders(tmp_path: Path, count: int) -> None:
 
 def each(path: Path, count: int, content: st.SearchStrategy[bytes]) -> None:
     """The folder with other contents of one file, which is put back behind that."""
-    raw, paths = path.read_bytes(), [*path.parent.iterdir()]
-
-    def check(content: bytes) -> None:
-        path.write_bytes(content)
-        with np.errstate(all="ignore"):
-            read_or_refused(lambda: used(path.parent), *paths)
-
-    hold(count, check, content=content)
+    raw = path.read_bytes()
+    hold_file(count, path, content, lambda: used(path.parent), *path.parent.iterdir())
     path.write_bytes(raw)
