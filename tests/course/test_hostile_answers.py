@@ -196,10 +196,7 @@ def test_what_stands_in_the_place_of_the_answer_holds_nothing_up(answer: Check, 
     finding = answer(LATER.format("result.json", "os.symlink('/etc/passwd', '../result.json')"))
     fails(finding, "result.json: a link")
     assert "root" not in finding.says + finding.printed
-
-
-@LINUX
-def test_a_pipe_that_is_waited_for_is_ended_with_the_time(answer: Check) -> None:
+    # a pipe that is waited for
     fails(answer("os.mkfifo('../answer.npz')", limits=Limits(seconds=0.5)), "does not end within 0.5 s")
 
 

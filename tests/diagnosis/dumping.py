@@ -47,9 +47,13 @@ def _with_norms(read: Reader) -> Reader:
     return reader
 
 
-def computed(name: str, fault: str = "", dtype: type = np.float32) -> Arrays:
-    faults = frozenset({fault} - {""})
-    return (llama if name == "llama" else encoder)(model_of(name), IDS, faults, dtype)
+def computed(name: str, fault: str = "") -> Arrays:
+    return dict(_computed(name, fault))
+
+
+@lru_cache
+def _computed(name: str, fault: str) -> Arrays:
+    return (llama if name == "llama" else encoder)(model_of(name), IDS, frozenset({fault} - {""}), np.float32)
 
 
 def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32, **given: object) -> Dump:

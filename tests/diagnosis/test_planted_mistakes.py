@@ -149,10 +149,15 @@ def test_exponentials_that_overflow_are_named(name: str, part: str) -> None:
         assert first.step.endswith("self_attention.weights")
 
 
-def test_large_scores_whose_softmax_is_right_give_nothing() -> None:
+def test_of_large_scores_the_overflow_comes_first_and_a_right_softmax_gives_nothing() -> None:
     for name in ALL:
         arrays, model = large(name, 60, "", np.float32)
         assert diagnose(dumped(arrays), model).first is None
+    # not a number follows from one before
+    arrays, model = large("post", 60, "softmax-overflow", np.float32)
+    verdicts = {step.step: step.verdict for step in diagnose(dumped(arrays), model).steps}
+    assert verdicts["encoder.1.self_attention.weights"] == "first"
+    assert verdicts["encoder.1.self_attention.output"] == "follows"
 
 
 @pytest.mark.parametrize("precision", [FLOAT16, FLOAT32])
@@ -165,15 +170,14 @@ def test_numbers_beyond_float16_are_named_where_they_first_overflow(name: str, p
     assert "65504" in first.says
 
 
-def test_a_mistake_behind_roundings_to_float16_is_named() -> None:
+def test_roundings_to_few_bits_are_seen_and_what_is_none_is_not_called_one() -> None:
+    # a mistake behind roundings to float16
     arrays = encoder(model_of("post"), IDS, frozenset({"scale-d_model"}), np.float16)
     first = blamed(diagnose(dumped(arrays), model_of("post")).first)
     assert first.cause == "scale-d_model"
     assert first.step == "encoder.0.self_attention.scaled"
     assert first.says.endswith("(Its numbers are rounded to float16.)")
-
-
-def test_few_bits_are_seen_and_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
+    # few bits in printed numbers
     arrays = encoder(model_of("post"), IDS, frozenset(), np.float16)
     printed = {name: np.vectorize(lambda x: float(f"{x:.6g}"))(array) for name, array in hidden_states(arrays).items()}
     first = blamed(diagnose(dumped(printed, Precision("6 digits", 5e-6)), model_of("post")).first)
@@ -255,13 +259,6 @@ def test_a_number_that_stands_for_infinity_is_said_though_padding_holds_anything
     diagnosis = diagnose(dumped(arrays, input_ids=PADDED), model)
     assert (diagnosis.first is None) is same
     assert any(f"{number:.3g} stands for −∞" in line for line in diagnosis.assumed) is same
-
-
-def test_not_a_number_follows_from_one_before() -> None:
-    arrays, model = large("post", 60, "softmax-overflow", np.float32)
-    verdicts = {step.step: step.verdict for step in diagnose(dumped(arrays), model).steps}
-    assert verdicts["encoder.1.self_attention.weights"] == "first"
-    assert verdicts["encoder.1.self_attention.output"] == "follows"
 
 
 # What is said of the inputs

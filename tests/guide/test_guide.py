@@ -266,17 +266,13 @@ def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: P
     assert languages(translated.parent) == ("en", "de")
 
 
-def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> None:
+def test_a_translated_tour_changes_words_and_not_places_with_the_numbers_filled_in(translated: Path) -> None:
     table = '[tokens]\ntitle = "Der Satz als Zahlen"\nstep = "nowhere"\n\n[made_up]\ntext = "x"\n'
     (translated / "tours/encoder.toml").write_text(table)
     stops = {stop.name: asdict(stop) for stop in tour("encoder", "de", translated.parent)}
     english = {stop.name: asdict(stop) for stop in tour("encoder")}
     assert stops == english | {"tokens": english["tokens"] | {"title": "Der Satz als Zahlen"}}
-
-
-def test_a_translated_text_has_the_numbers_filled_in_and_english_stands_for_one_that_asks_for_others(
-    translated: Path,
-) -> None:
+    # numbers are filled in, and English stands for a text that asks for others
     table = '[heads]\ntitle = "{moon}"\ntext = "{weights:,} Zahlen"\n\n[yours]\ntext = "{loss:d}"\ntitle = "{"\n'
     (translated / "tours/question-heads.toml").write_text(table)
     english, german = tour("question-heads"), tour("question-heads", "de", translated.parent)

@@ -102,25 +102,17 @@ def test_text_keeps_to_the_width_and_aligns(special: np.ndarray, width: int) -> 
         assert len({cells(line) for line in lines[3:11]}) == 1
 
 
-def test_text_shows_masked_cells_and_leaves_out_rows() -> None:
+def test_text_shows_masked_cells_in_five_digits_and_only_computes_what_is_on_the_page() -> None:
     values = np.zeros((100, 2))
     values[0] = -np.inf, np.nan
     lines = list(text.matrix(_view(values), Page(rows=3)))
     assert lines[2].split() == ["0", "-∞", "NaN"]
     assert lines[-2:] == ["…", "3 of 100 rows, 2 of 2 columns"]
     assert len(list(text.matrix(_view(values), EVERYTHING))) == 102
-
-
-def test_text_says_why_all_weights_of_a_query_are_zero() -> None:
-    model = Model.load("decoder", vocabulary="english", device="cpu")
-    trace = model.trace(ids=[[1] * 6, [1, 1, 8, 1, 1, 1]])
-    first, second = (view_of(trace, "decoder.0.self_attention.weights", Labels(), item=item) for item in (0, 1))
-    for width in (80, 30):
-        assert "no key is visible to query 0, 1, 2, 3: all weights 0\n" in text.render(first, Page(width, 4))
-        assert "no key is visible" not in text.render(second, Page(width, 4))
-
-
-def test_only_the_cells_on_the_page_are_computed() -> None:
+    # about five digits
+    for largest, shown in {0.0: "0.0000", 0.5: "0.5000", 12.5: "12.500", 1234.5: "1234.5", 3e9: "3.000e+09"}.items():
+        assert shown in text.render(_view(np.array([[largest]])))
+    # only the cells on the page are computed
     asked: list[int] = []
 
     def window(rows: range, columns: range) -> np.ndarray:
@@ -132,12 +124,16 @@ def test_only_the_cells_on_the_page_are_computed() -> None:
     assert sum(asked) < 2000
 
 
-def test_numbers_have_about_five_digits() -> None:
-    for largest, shown in {0.0: "0.0000", 0.5: "0.5000", 12.5: "12.500", 1234.5: "1234.5", 3e9: "3.000e+09"}.items():
-        assert shown in text.render(_view(np.array([[largest]])))
+def test_text_says_why_all_weights_of_a_query_are_zero() -> None:
+    model = Model.load("decoder", vocabulary="english", device="cpu")
+    trace = model.trace(ids=[[1] * 6, [1, 1, 8, 1, 1, 1]])
+    first, second = (view_of(trace, "decoder.0.self_attention.weights", Labels(), item=item) for item in (0, 1))
+    for width in (80, 30):
+        assert "no key is visible to query 0, 1, 2, 3: all weights 0\n" in text.render(first, Page(width, 4))
+        assert "no key is visible" not in text.render(second, Page(width, 4))
 
 
-def test_every_step_and_weight_has_every_format(tmp_path: Path) -> None:
+def test_every_step_and_weight_has_every_format_and_another_suffix_is_refused(tmp_path: Path) -> None:
     model = Model.load("decoder", layers=1)
     trace = model.trace("the waves crashed")
     for name in (*trace.names, *trace.program.weights):
@@ -145,6 +141,9 @@ def test_every_step_and_weight_has_every_format(tmp_path: Path) -> None:
         for suffix in SUFFIXES:
             export(view, tmp_path / f"{name}{suffix}")
             assert (tmp_path / f"{name}{suffix}").stat().st_size > 0
+    with pytest.raises(InputError, match="svg"):
+        export(_view(np.zeros((2, 2))), tmp_path / "a.png")
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_every_cell_of_a_model_can_be_explained_and_a_long_sum_is_cut() -> None:
@@ -159,12 +158,6 @@ def test_every_cell_of_a_model_can_be_explained_and_a_long_sum_is_cut() -> None:
     explanation = Model.load("encoder").trace("the waves").explain("encoder.0.feed_forward.output", row=1, column=0)
     assert "88 more terms" in text.cell_text(explanation)
     assert "more terms" not in text.cell_text(explanation, page=EVERYTHING)
-
-
-def test_another_suffix_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="svg"):
-        export(_view(np.zeros((2, 2))), tmp_path / "a.png")
-    assert list(tmp_path.iterdir()) == []
 
 
 SET: list[tuple[Change, str]] = [

@@ -121,16 +121,14 @@ def test_a_row_becomes_bars_key_by_key_and_then_shares(question: Session):
     assert second.bars == "a full bar is 1 · where: sum 1"
 
 
-def test_addends_fall_on_each_other_row_by_row(question: Session):
+def test_addends_fall_on_each_other_row_by_row_and_rows_arrive_one_after_another(question: Session):
     name = f"{ATTENTION}.residual"
     before, added = (question.trace[each].astype(float) for each in question.trace.program.step(name).inputs)
     frame = way(question, name)(0.5)
     np.testing.assert_allclose(frame.tile.values[: done(frame)], (before + added)[: done(frame)], atol=1e-6)
     np.testing.assert_allclose(frame.tile.values[done(frame) :], before[done(frame) :])
     assert frame.front == done(frame) - 1
-
-
-def test_rows_of_the_table_and_of_shares_that_are_seen_in_part_arrive(question: Session):
+    # rows of the table, and of shares that are seen in part
     moves = way(question, "embedding.tokens")
     assert [len(moves(progress).tile.values) for progress in (0.0, 0.5, 1.0)] == [1, 5, 9]
     frame = way(question, f"{ATTENTION}.weights", columns=range(2, 6))(0.5)

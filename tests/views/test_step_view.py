@@ -180,8 +180,12 @@ def head_of(trace: Trace, name: str, head: int) -> View:
     return view_of(trace, name, Labels(), head=head)
 
 
-def test_a_small_head_is_its_own_thumbnail(trace: Trace) -> None:
+def test_a_thumbnail_of_a_small_head_is_itself_and_of_what_is_not_kept_leaves_no_row_out(trace: Trace) -> None:
     assert np.array_equal(thumbnail(head_of(trace, MASKED, 1), 12, 24), trace[MASKED][1])
+    # of what is not kept
+    model, name, ids = Model.load("encoder", device="cpu"), "encoder.0.self_attention.weights", [1, 2, 3, 4, 5, 6, 7, 1]
+    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8, at_a_time=16)
+    assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 1 << 18])
@@ -195,12 +199,6 @@ def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int) -> None:
         finite = block[np.isfinite(block)]
         expected = finite[np.abs(finite).argmax()] if finite.size else -np.inf
         assert small[row, column] == expected
-
-
-def test_a_thumbnail_of_what_is_not_kept_leaves_no_row_out() -> None:
-    model, name, ids = Model.load("encoder", device="cpu"), "encoder.0.self_attention.weights", [1, 2, 3, 4, 5, 6, 7, 1]
-    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8, at_a_time=16)
-    assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 
 @pytest.mark.parametrize("budget", [0, 1 << 20])
