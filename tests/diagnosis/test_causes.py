@@ -5,23 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import dumping
 import numpy as np
 import pytest
-from dumping import (
-    GGML,
-    IDS,
-    LENS,
-    MODULES,
-    PARTS,
-    REFERENCES,
-    batched,
-    blamed,
-    computed,
-    dumped,
-    in_few_bits,
-    model_of,
-    renamed,
-)
+from dumping import IDS, PARTS, REFERENCES, blamed, computed, dumped, model_of
 from small import encoder
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
@@ -89,7 +76,7 @@ def test_a_right_dump_gives_nothing(name: str, part: str) -> None:
     assert all(step.verdict == "agrees" for step in diagnosis.steps)
 
 
-NAMES = {"modules": MODULES, "TransformerLens": LENS, "ggml": GGML}
+NAMES = {"modules": dumping.MODULES, "TransformerLens": dumping.LENS, "ggml": dumping.GGML}
 WRITTEN = [
     pytest.param(names, fault, marks=() if i % 3 == turn else pytest.mark.slow)
     for i, fault in enumerate(["", *OF["llama"]])
@@ -101,7 +88,7 @@ WRITTEN = [
 def test_the_planted_mistake_is_named_in_every_convention(names: str, fault: str) -> None:
     if fault == "position-off-by-one" and names == "modules":
         pytest.skip("no module leaves rotated queries")
-    dump = dumped(batched(renamed(computed("llama", fault), NAMES[names])))
+    dump = dumped(dumping.batched(dumping.renamed(computed("llama", fault), NAMES[names])))
     first = diagnose(dump, model_of("llama")).first
     assert (first and first.cause) == (SAID.get(fault, fault) or None), first
 
@@ -109,7 +96,7 @@ def test_the_planted_mistake_is_named_in_every_convention(names: str, fault: str
 @pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16], ids=str)
 @pytest.mark.parametrize("name", OF)
 def test_coarse_dumps_are_not_blamed_for_their_rounding(precision: Precision, name: str) -> None:
-    arrays = in_few_bits(computed(name, "scale-d_model"), precision)
+    arrays = dumping.in_few_bits(computed(name, "scale-d_model"), precision)
     first = blamed(diagnose(dumped(arrays, precision), model_of(name)).first)
     assert first.cause == "scale-d_model", first
 

@@ -15,19 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import MEANINGS
 from tui_transformer.features.dictionary import Features
 from tui_transformer.guide import texts
-from tui_transformer.guide.texts import (
-    Action,
-    StepText,
-    Stop,
-    help_text,
-    languages,
-    matching,
-    step_text,
-    tour,
-    tour_model,
-    tour_question,
-    tours,
-)
+from tui_transformer.guide.texts import Stop, help_text, step_text, tour, tour_question, tours
 from tui_transformer.model import Model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import trained_models
@@ -119,7 +107,7 @@ def test_a_step_is_told_apart_by_where_it_stands_and_layers_and_stacks_share_tex
     assert (cross.what != own.what, cross.title) == (True, own.title)
     # an unknown name gets a title and no sentences
     for name in ("encoder.0.self_attention.made_up", "made_up", "x.output.made_up"):
-        assert step_text(name) == StepText("made up", "Made up")
+        assert step_text(name) == texts.StepText("made up", "Made up")
 
 
 OF_FEATURES = sorted(key for key in texts._steps(texts.ROOT, "en") if key.startswith("features."))
@@ -158,8 +146,8 @@ def test_every_stop_fits_its_panel_and_leads_to_a_cell_of_a_known_step(stop: Sto
     assert sentences == 1 if stop.arrow else 2 <= sentences <= 4
     # it leads to a cell of a known step
     name = re.sub(r"\.\d+\.", ".0.", stop.step)
-    assert matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), name)
-    assert stop.action in {None, *get_args(Action)}
+    assert texts.matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), name)
+    assert stop.action in {None, *get_args(texts.Action)}
     assert stop.positions in {None, "sinusoidal", "none"}
     assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
     assert (stop.row is None) == (stop.column is None)
@@ -216,14 +204,14 @@ def test_the_two_stories_begin_with_one_sentence_and_an_arrow_to_one_number_and_
         assert (first.row, first.column) != (None, None)
         assert len(re.findall(r"\d*\.\d+", first.text)) == 1
         assert not any(stop.arrow for stop in others)
-        assert tour_model(name) == "question"
+        assert texts.tour_model(name) == "question"
     assert tour_question("question-heads") == "What do the heads look for?"
 
 
 def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> None:
     for name in trained_models():
         facts = about(name)
-        own = (stop.text for each in tours() if tour_model(each) == name for stop in tour(each))
+        own = (stop.text for each in tours() if texts.tour_model(each) == name for stop in tour(each))
         text = next(text for text in own if f"{facts['weights']:,} weights" in text)
         took = f"{facts['minutes']:.1f} minutes" if facts["minutes"] >= 1 else "less than a minute"
         assert all(said in text for said in (f"{facts['weights']:,}", took, f"{facts['loss']:.4f}"))
@@ -263,7 +251,7 @@ def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: P
     (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
     assert tour_question("question", "de", translated.parent) == "Woher kommt .99?"
     assert tour_question("dates", "de", translated.parent) == tour_question("dates")
-    assert languages(translated.parent) == ("en", "de")
+    assert texts.languages(translated.parent) == ("en", "de")
 
 
 def test_a_translated_tour_changes_words_and_not_places_with_the_numbers_filled_in(translated: Path) -> None:

@@ -18,6 +18,7 @@ from tui_transformer.engine.ops import Sinusoid
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.views import position_charts as positions
 from tui_transformer.views.chart_data import (
     MOST_BARS,
     chart,
@@ -29,13 +30,6 @@ from tui_transformer.views.chart_data import (
     value_histogram,
 )
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, tick_texts, ticks
-from tui_transformer.views.position_charts import (
-    all_dimensions,
-    encoding_waves,
-    first_dimensions,
-    sinusoid_by_distance,
-    wave_dimensions,
-)
 from tui_transformer.views.step_view import Labels, Place, view_of
 from tui_transformer.views.view import Axis, Values, View
 
@@ -110,7 +104,7 @@ def test_of_a_huge_matrix_only_what_is_shown_is_read_or_evenly_spaced_rows() -> 
 def test_waves_go_through_the_encoding_of_every_position() -> None:
     model = Model.load("encoder", device="cpu", dtype="float64")
     encoding = model.trace(ids=[1, 2, 3, 4, 5])["embedding.positions"]
-    waves = encoding_waves(Sinusoid(8), 5, (0, 3))
+    waves = positions.encoding_waves(Sinusoid(8), 5, (0, 3))
     assert [series.label for series in waves.series] == ["sin 0", "cos 3"]
     for series, dimension in zip(waves.series, (0, 3), strict=True):
         points = dict(zip(series.x, series.y, strict=True))
@@ -122,14 +116,14 @@ def test_waves_go_through_the_encoding_of_every_position() -> None:
     assert waves.x_label == "position (the sentence: 0 to 4)"
     # of a long sentence those around the cursor
     for near in (0, 2_000, 4_095):
-        (series,) = encoding_waves(Sinusoid(8), 4_096, (0,), near=near).series
+        (series,) = positions.encoding_waves(Sinusoid(8), 4_096, (0,), near=near).series
         assert series.x[0] <= near <= series.x[-1]
         assert len(series.x) == 801
 
 
 def test_the_waves_hold_the_pair_of_the_cursor_and_mark_it_with_the_value_of_the_trace(trace: Trace) -> None:
     for width, column in ((8, 5), (512, 511), (1, 0), (7, 6), (2, 1)):
-        dimensions = wave_dimensions(Sinusoid(width), column)
+        dimensions = positions.wave_dimensions(Sinusoid(width), column)
         assert column in dimensions
         assert all(0 <= dimension < width for dimension in dimensions)
         assert list(dimensions) == sorted(set(dimensions))
@@ -214,27 +208,27 @@ def test_every_offered_chart_can_be_made_from_the_last_cell(where: str) -> None:
             assert {type(number) for number in numbers} <= {int, float}
 
 
-@pytest.mark.parametrize("halves", [False, True])
-def test_curves_of_the_encoding_can_be_chosen(halves: bool) -> None:
-    sinusoid = Sinusoid(12, halves=halves)
-    names = [
-        [series.label for series in encoding_waves(sinusoid, 9, first_dimensions(sinusoid, cosines=cosines)).series]
-        for cosines in (False, True)
-    ]
-    if halves:
-        assert names == [["sin 0", "sin 1", "sin 2"], ["cos 6", "cos 7", "cos 8"]]
-    else:
-        assert names == [["sin 0", "sin 2", "sin 4"], ["cos 1", "cos 3", "cos 5"]]
-    assert all_dimensions(sinusoid) == tuple(range(12))
-    large = Sinusoid(512, halves=halves)
-    labels = [series.label for series in encoding_waves(large, 9, all_dimensions(large)).series]
-    assert len(labels) == 32
-    assert sum(label.startswith("sin") for label in labels) == 16
+def test_curves_of_the_encoding_can_be_chosen() -> None:
+    def labels(sinusoid: Sinusoid, dimensions: tuple[int, ...]) -> list[str]:
+        return [series.label for series in positions.encoding_waves(sinusoid, 9, dimensions).series]
+
+    curves = {
+        False: ("sin 0, sin 2, sin 4", "cos 1, cos 3, cos 5"),
+        True: ("sin 0, sin 1, sin 2", "cos 6, cos 7, cos 8"),
+    }
+    for halves, names in curves.items():
+        sinusoid, large = (Sinusoid(width, halves=halves) for width in (12, 512))
+        for cosines, said in zip((False, True), names, strict=True):
+            assert ", ".join(labels(sinusoid, positions.first_dimensions(sinusoid, cosines=cosines))) == said
+        assert positions.all_dimensions(sinusoid) == tuple(range(12))
+        every = labels(large, positions.all_dimensions(large))
+        assert len(every) == 32
+        assert sum(label.startswith("sin") for label in every) == 16
 
 
 def test_products_of_positions_by_their_distance() -> None:
     # of sines and cosines, the same for all pairs
-    products = sinusoid_by_distance(Sinusoid(32), 9)
+    products = positions.sinusoid_by_distance(Sinusoid(32), 9)
     (curve,) = products.series
     rates = 10000.0 ** (-2 * np.arange(16) / 32)
     assert curve.y == pytest.approx([float(np.cos(distance * rates).sum()) for distance in curve.x])

@@ -13,23 +13,8 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.views.step_view import (
-    AT_A_TIME,
-    OUTLIER,
-    Labels,
-    Limits,
-    Place,
-    difference_of,
-    extremes,
-    gradient_of,
-    index_of,
-    joined,
-    place_of,
-    scale_for,
-    thumbnail,
-    tile_extremes,
-    view_of,
-)
+from tui_transformer.views import step_view
+from tui_transformer.views.step_view import Labels, Limits, Place, extremes, place_of, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Axis, Scale, Tile, View
 
 # Views of steps and weights: sides, labels, windows, extremes, thumbnails
@@ -112,7 +97,7 @@ def test_a_place_names_the_cell_that_its_view_shows(trace: Trace) -> None:
         axes = trace.program.axes(name)
         index = tuple(axis.size - 1 for axis in axes)
         place = place_of(axes, index)
-        assert index_of(axes, place) == index
+        assert step_view.index_of(axes, place) == index
         view = view_of(trace, name, LABELS, head=place.head)
         row, column = range(place.row, place.row + 1), range(place.column, place.column + 1)
         assert view.window(row, column)[0, 0] == trace[name][index]
@@ -131,8 +116,8 @@ def test_scales_reach_to_the_ends_and_positions_on_them_are_cut_there() -> None:
     assert np.isnan(scale.position(np.array([math.nan]))).all()
     assert Scale("sequential", 1.0, 1.0).position(np.array([1.0])).tolist() == [0.0]
     few, many = Limits(-1.0, 2.0), Limits(-90.0, 3.0, 2.5)
-    assert joined(few, many) == (-90.0, 3.0, 2.5)
-    assert joined(few, Limits(-1.0, 5.0)) == (-1.0, 5.0, math.inf)
+    assert step_view.joined(few, many) == (-90.0, 3.0, 2.5)
+    assert step_view.joined(few, Limits(-1.0, 5.0)) == (-1.0, 5.0, math.inf)
 
 
 def test_extremes_are_over_all_heads_without_masked_cells(trace: Trace) -> None:
@@ -148,13 +133,13 @@ def test_extremes_are_over_all_heads_without_masked_cells(trace: Trace) -> None:
     # shares reach as far as the largest, what is set does not
     changed = trace.edited(tuple(Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)))
     assert extremes(changed, WEIGHTS).usual == math.inf
-    assert extremes(changed, SCORES).usual < 90.0 / OUTLIER
+    assert extremes(changed, SCORES).usual < 90.0 / step_view.OUTLIER
     # of what is not kept they are not known
     dropped = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3], budget=0)
     assert extremes(dropped, "encoder.0.self_attention.weights") is None
 
 
-@pytest.mark.parametrize("size", [7 * 16, 3_000, AT_A_TIME + 5])
+@pytest.mark.parametrize("size", [7 * 16, 3_000, step_view.AT_A_TIME + 5])
 def test_one_outlier_does_not_flatten_what_else_there_is(size: int) -> None:
     values = np.random.default_rng(0).normal(size=size)
     plain = tile_extremes(values)
@@ -181,10 +166,10 @@ def head_of(trace: Trace, name: str, head: int) -> View:
 
 
 def test_a_thumbnail_of_a_small_head_is_itself_and_of_what_is_not_kept_leaves_no_row_out(trace: Trace) -> None:
-    assert np.array_equal(thumbnail(head_of(trace, MASKED, 1), 12, 24), trace[MASKED][1])
+    assert np.array_equal(step_view.thumbnail(head_of(trace, MASKED, 1), 12, 24), trace[MASKED][1])
     # of what is not kept
     model, name, ids = Model.load("encoder", device="cpu"), "encoder.0.self_attention.weights", [1, 2, 3, 4, 5, 6, 7, 1]
-    small = thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8, at_a_time=16)
+    small = step_view.thumbnail(head_of(model.trace(ids=ids, budget=0), name, 5), 4, 8, at_a_time=16)
     assert np.allclose(small, model.trace(ids=ids)[name][5].reshape(4, 2, 8).max(axis=1), atol=1e-6)
 
 
@@ -192,7 +177,7 @@ def test_a_thumbnail_of_a_small_head_is_itself_and_of_what_is_not_kept_leaves_no
 def test_a_thumbnail_keeps_the_value_farthest_from_zero(cells: int) -> None:
     trace = Model.load("decoder", device="cpu").trace(ids=[1, 2, 3, 4, 5, 6, 7, 1])
     values = trace[MASKED][0]
-    small = thumbnail(head_of(trace, MASKED, 0), 4, 4, at_a_time=cells)
+    small = step_view.thumbnail(head_of(trace, MASKED, 0), 4, 4, at_a_time=cells)
     assert small.shape == (4, 4)
     for row, column in np.ndindex(4, 4):
         block = values[2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
@@ -222,7 +207,7 @@ def test_a_gradient_is_seen_as_its_step_head_by_head():
     values = gradients(trace, [[1, 2, 3]]).values
     for name, head in ((VALUE, 3), ("embedding.output", 0), ("encoder.0.feed_forward.hidden.weight", 0)):
         view = view_of(trace, name, Labels(), head=head)
-        seen = gradient_of(view, trace.program.axes(name), values[name])
+        seen = step_view.gradient_of(view, trace.program.axes(name), values[name])
         whole = values[name][head] if values[name].ndim == 3 else values[name]
         assert np.array_equal(seen.window(range(1, 3), range(1)), whole[1:3, :1])
         assert seen.title == f"∂loss/∂{name}"
@@ -234,14 +219,14 @@ def test_the_difference_of_two_views():
     first, second = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the shore"))
     labels = [Labels({"tokens": words}) for words in (("the", "waves", "crashed"), ("the", "shore"))]
     views = [view_of(trace, VALUE, names) for trace, names in zip((first, second), labels, strict=True)]
-    seen = difference_of(*views)
+    seen = step_view.difference_of(*views)
     assert seen.shape == (2, 1)
     assert [seen.rows.label(i) for i in range(2)] == ["the", "waves/shore"]
     wanted = first[VALUE][0, :2].astype(float) - second[VALUE][0]
     assert np.array_equal(seen.window(range(2), range(1)), wanted)
     # of two masked cells it is 0
     view = view_of(Model.load("decoder").trace("the waves crashed"), MASKED, Labels())
-    assert not difference_of(view, view).window(range(3), range(3)).any()
+    assert not step_view.difference_of(view, view).window(range(3), range(3)).any()
 
 
 # Scales and tiles
