@@ -96,7 +96,7 @@ def test_padding_is_not_where_an_answer_is_read() -> None:
     assert metric.measure(both, positions=-1, item=1) != pytest.approx(metric.measure(alone), abs=1e-5)
 
 
-def test_lens_and_rollout_are_those_of_the_commands() -> None:
+def test_lens_rollout_and_words_are_those_of_the_commands() -> None:
     trace = Model.load("story").trace(STORY)
     *_, last = tui_transformer.logit_lens(trace, top=2)
     word, share = tui_transformer.words_at(last, -1)[0]
@@ -105,9 +105,7 @@ def test_lens_and_rollout_are_those_of_the_commands() -> None:
     mixed = [(trace[f"{i}.self_attention.weights"].mean(axis=0) + np.eye(len(trace["tokens"]))) / 2 for i in range(3)]
     np.testing.assert_allclose(tui_transformer.rollout(trace), mixed[2] @ mixed[1] @ mixed[0], atol=1e-6)
     np.testing.assert_allclose(tui_transformer.rollout(trace, 0), mixed[0], atol=1e-6)
-
-
-def test_a_word_is_found_with_and_without_the_space_before_it() -> None:
+    # a word is found with and without the space before it
     model = Model.load("story")
     assert model.word(model.token_id(" the")) == "Ġthe"
     assert model.word(model.token_id("the")) == ("the" if "the" in model.vocabulary.ids else "Ġthe")

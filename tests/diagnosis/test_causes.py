@@ -184,7 +184,8 @@ def test_right_dumps_of_the_trained_models_give_nothing(name: str) -> None:
     assert diagnose(dumped(arrays, input_ids=ids), model).first is None
 
 
-def test_scores_that_are_not_capped_are_seen() -> None:
+def test_scores_that_are_not_capped_or_divided_though_they_should_not_be_are_seen() -> None:
+    # not capped
     model = Model.load(REFERENCES / "gemma2")
     trace = model.trace(ids=IDS)
     at = "decoder.1.self_attention"  # the layer without a window
@@ -194,6 +195,15 @@ def test_scores_that_are_not_capped_are_seen() -> None:
     weights /= weights.sum(-1, keepdims=True)
     first = blamed(diagnose(dumped({f"{at}.scaled": trace[f"{at}.scaled"], f"{at}.weights": weights}), model).first)
     assert first.cause == "cap-missing", first
+    # divided where the model does not
+    model = Model.load(REFERENCES / "gpt_neo")
+    trace = model.trace(ids=IDS)
+    at = "decoder.0.self_attention"
+    scores = np.array(trace[f"{at}.scores"], np.float64)
+    width = trace.program.step(f"{at}.query").shape[-1]
+    masked = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores / np.sqrt(width))
+    first = blamed(diagnose(dumped({f"{at}.scores": scores, f"{at}.masked": masked}), model).first)
+    assert first.cause == "scale-added", first.says
 
 
 def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 1) -> np.ndarray:
@@ -281,21 +291,8 @@ def test_keys_and_values_of_something_else_than_the_encoders_output_are_named(so
     assert SOURCES[source] in first.says
 
 
-# What some families alone have
-
-
-def test_a_division_where_a_model_has_none_is_seen() -> None:
-    model = Model.load(REFERENCES / "gpt_neo")
-    trace = model.trace(ids=IDS)
-    at = "decoder.0.self_attention"
-    scores = np.array(trace[f"{at}.scores"], np.float64)
-    width = trace.program.step(f"{at}.query").shape[-1]
-    masked = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores / np.sqrt(width))
-    first = blamed(diagnose(dumped({f"{at}.scores": scores, f"{at}.masked": masked}), model).first)
-    assert first.cause == "scale-added", first.says
-
-
-def test_segments_that_are_left_out_are_seen() -> None:
+def test_mistakes_in_sums_of_embeddings_and_of_the_stream_are_seen() -> None:
+    # segments are left out
     model = Model.load(REFERENCES / "bert")
     trace = model.trace(ids=IDS)
     parts = {f"embedding.{part}": np.array(trace[f"embedding.{part}"], np.float64) for part in ("tokens", "positions")}
@@ -305,9 +302,7 @@ def test_segments_that_are_left_out_are_seen() -> None:
     normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * gamma + beta
     first = blamed(diagnose(dumped(parts | {"embedding.norm": normal}), model).first)
     assert first.cause == "segments-missing", first.says
-
-
-def test_a_residual_stream_that_a_tool_centred_is_seen() -> None:
+    # a residual stream that a tool centred
     arrays = computed("pre")
     name = "decoder.0.feed_forward.residual"
     arrays[name] = arrays[name] - arrays[name].mean(-1, keepdims=True)

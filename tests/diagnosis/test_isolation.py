@@ -113,9 +113,7 @@ def test_a_factor_is_said_as_what_it_is() -> None:
         assert factor_of_sizes(factor, SIZES) == "5.65685 = √32 = √d_model"
     assert factor_of_sizes(5.66, SIZES) == "5.66"
     assert factor_of_sizes(8.0, {"d_k": 8, "number of heads": 8}) == "8 = d_k = number of heads"
-
-
-def test_simple_factors_are_said_in_words_and_sizes_have_their_names() -> None:
+    # simple ones in words
     assert describe_factor(-1.0, SIZES) == "has the opposite sign"
     assert describe_factor(2.00001, SIZES) == "is twice the right one"
     assert describe_factor(0.5, SIZES) == "is half the right one"

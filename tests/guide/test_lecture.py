@@ -87,7 +87,7 @@ def test_what_is_not_there_or_no_text_is_refused(tmp_path, monkeypatch):
         read_lecture(path)
 
 
-def test_stops_are_appended_and_read_again(tmp_path):
+def test_stops_are_appended_and_what_was_in_a_file_stays_as_it_was_written(tmp_path):
     path = tmp_path / "new.toml"
     stop = Stop("Attention weights", "Softmax", 'It "sums"\\ to 1: \x7f é 😀', "a.b", 2, 0, 8, "the map", notes="n")
     assert with_stop(path, stop, "Why?") == 1
@@ -96,9 +96,7 @@ def test_stops_are_appended_and_read_again(tmp_path):
     assert told.question == "Why?"
     assert [each.name for each in told.stops] == ["attention-weights", "attention-weights-2"]
     assert [getattr(told.stops[1], name) for name in module.ORDER] == [getattr(stop, name) for name in module.ORDER]
-
-
-def test_what_was_in_a_file_stays_as_it_was_written(tmp_path):
+    # what was in a file stays
     path = written(tmp_path, f"# mine\n[a]\n{GOOD}")
     with_stop(path, Stop("b", "B", "b", "b"))
     assert path.read_text().startswith(f"# mine\n[a]\n{GOOD}")

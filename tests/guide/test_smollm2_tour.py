@@ -68,16 +68,14 @@ def test_the_model_is_as_large_as_it_says():
     assert "Q4_1" in kinds
 
 
-def test_the_likeliest_words_are_those():
+def test_the_likeliest_words_are_those_and_known_after_the_last_layer_alone():
     shares = trace(FRANCE.sentence)["output.probabilities"][4]
     first, second = np.argsort(-shares)[:2]
     assert (model().word(first), model().word(second)) == ("ĠParis", "Ġthe")
     assert first == FRANCE.column
     assert model().encode("In 2024, it's").tokens[1].text == "Ġ"
     assert f"{shares[second]:.2f}" == numbers("answer")[1]
-
-
-def test_the_word_is_known_after_the_last_layer_alone():
+    # known after the last layer alone
     traced, lens = trace(FRANCE.sentence), lens_of(trace(FRANCE.sentence).program)
     shares = {}
     for depth in lens.depths:
@@ -90,7 +88,7 @@ def test_the_word_is_known_after_the_last_layer_alone():
     assert shares[26][FRANCE.column] < float(said[1])
 
 
-def test_no_other_head_looks_at_the_country_as_much():
+def test_one_head_looks_at_the_country_and_without_it_the_answer_falls():
     traced = trace(FRANCE.sentence)
     assert words(FRANCE)[3] == "France"
     looks = {
@@ -98,42 +96,32 @@ def test_no_other_head_looks_at_the_country_as_much():
     }
     assert len(looks) == 270
     assert max(looks, key=looks.__getitem__) == (23, 4)
-
-
-def test_without_that_head_the_answer_falls():
     stop = STOPS["without_country"]
     assert numbers("without_country") == [
         f"{share(traced, stop):.2f}" for traced in (trace(stop.sentence), without(stop, *stop.ablate))
     ]
 
 
-def test_most_heads_give_the_first_token_more_than_all_others():
+def test_most_heads_give_the_first_token_more_than_all_others_and_what_the_sink_holds_is_short():
     traced = trace(FRANCE.sentence)
     sinks = np.array([traced[each.name][:, 1:, 0].mean(axis=-1) for each in attentions(traced.program)])
     assert (sinks > 0.5).mean() > 0.8
     assert (traced["decoder.18.self_attention.weights"][8, :, 0] > 0.99).all()
-
-
-def test_what_the_sink_holds_is_short():
     stop = STOPS["nothing"]
     lengths = np.linalg.norm(trace(stop.sentence)[stop.step][stop.head], axis=-1)
     assert "more than ten times as long" in stop.text
     assert lengths[1:].min() > 10 * lengths[0]
 
 
-def test_the_words_at_random_go_on_as_before():
+def test_words_at_random_go_on_as_before_until_the_induction_heads_are_gone():
     assert words(AGAIN)[:5] == words(AGAIN)[6:]
     assert model().word(AGAIN.column) == f"Ġ{words(AGAIN)[5]}" == "Ġstone"
     assert words(AGAIN)[4] == words(AGAIN)[10] == "river"
-
-
-def test_the_row_above_looks_at_what_came_after_its_word():
+    # the row above looks at what came after its word
     weights = trace(AGAIN.sentence)["decoder.17.self_attention.weights"][4]
     assert words(AGAIN)[9] == "seven"
     assert words(AGAIN)[int(weights[9].argmax())] == "river"
-
-
-def test_without_the_induction_heads_the_word_is_forgotten():
+    # without the induction heads the word is forgotten
     stop = STOPS["without_induction"]
     left = without(stop, *stop.ablate)
     assert numbers("without_induction") == [f"{share(traced, stop):.2f}" for traced in (trace(stop.sentence), left)]

@@ -190,18 +190,18 @@ def test_a_long_object_is_read_whole_and_no_more_than_is_asked_for(tmp_path: Pat
     assert sum(read) < 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"one\ntwo\n", ["one", "two"]),
-        (b'{"text": "one"}\n{"text": "two"}\n', ["one", "two"]),
-        (b'one\n{"text": "two"}\nthree\n', ["one", '{"text": "two"}', "three"]),
-        (b'\n{"text": "two"}\n', ['{"text": "two"}']),
-    ],
-)
-def test_standard_input_is_lines_or_jsonl(monkeypatch: pytest.MonkeyPatch, data: bytes, expected: list[str]):
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-    assert [text for *_, text in texts("-")] == expected
+READ = {
+    b"one\ntwo\n": ["one", "two"],
+    b'{"text": "one"}\n{"text": "two"}\n': ["one", "two"],
+    b'one\n{"text": "two"}\nthree\n': ["one", '{"text": "two"}', "three"],
+    b'\n{"text": "two"}\n': ['{"text": "two"}'],
+}
+
+
+def test_standard_input_is_lines_or_jsonl(monkeypatch: pytest.MonkeyPatch):
+    for data, expected in READ.items():
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        assert [text for *_, text in texts("-")] == expected
 
 
 def test_files_are_checked_before_anything_is_read(tmp_path: Path):
