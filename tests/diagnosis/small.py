@@ -39,6 +39,10 @@ class Small:
     def has(self, fault: str) -> bool:
         return fault in self.faults
 
+    def made(self, mistakes: Mapping[str, Any], right: Any) -> Any:
+        """What comes of the mistake that is made of some."""
+        return next((value for fault, value in mistakes.items() if self.has(fault)), right)
+
     def w(self, name: str) -> np.ndarray:
         if self.has("layer-repeated"):
             name = re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
@@ -83,11 +87,9 @@ class Small:
 
     def split(self, y: np.ndarray, heads: int) -> np.ndarray:
         n, width = y.shape
-        if self.has("heads-order"):
-            return y.reshape(heads, n, width // heads)
-        if self.has("heads-dealt"):
-            return y.reshape(n, width // heads, heads).transpose(2, 0, 1)
-        return y.reshape(n, heads, width // heads).transpose(1, 0, 2)
+        dealt = y.reshape(n, width // heads, heads).transpose(2, 0, 1)
+        mistakes = {"heads-order": y.reshape(heads, n, width // heads), "heads-dealt": dealt}
+        return self.made(mistakes, y.reshape(n, heads, width // heads).transpose(1, 0, 2))
 
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
         epsilon = self.epsilon
@@ -189,17 +191,14 @@ class Small:
         h, n, w = x.shape
         side = np.ascontiguousarray(x.transpose(1, 0, 2)).reshape(-1)
         head, token, column = np.ogrid[:h, :n, :w]
-        if self.has(f"{part}-d-by-n"):  # n × d, as d × n
-            return side[(head * w + column) * n + token]
-        if self.has(f"{part}-head-d-by-n"):
-            return np.ascontiguousarray(x).reshape(h, w, n).transpose(0, 2, 1)
-        if self.has(f"{part}-row"):
-            return side[token * w + head * w + column]
-        if self.has(f"{part}-no-head"):
-            return side[token * h * w + 0 * head + column]
-        if self.has(f"{part}-not-multiplied"):
-            return side[token * h * w + head + column]
-        return x
+        read = {
+            f"{part}-d-by-n": side[(head * w + column) * n + token],  # n × d, as d × n
+            f"{part}-head-d-by-n": np.ascontiguousarray(x).reshape(h, w, n).transpose(0, 2, 1),
+            f"{part}-row": side[token * w + head * w + column],
+            f"{part}-no-head": side[token * h * w + 0 * head + column],
+            f"{part}-not-multiplied": side[token * h * w + head + column],
+        }
+        return self.made(read, x)
 
     def attention(self, x: np.ndarray, at: str, causal: bool, visible: np.ndarray, theta: float | None) -> np.ndarray:
         keep = lambda name, value: self.keep(f"{at}.{name}", value)  # noqa: E731
@@ -215,29 +214,22 @@ class Small:
         q, k, v = (self.slipped(a, part) for a, part in ((q, "query"), (k, "key"), (v, "value")))
         share, width = self.heads // self.kv_heads, q.shape[-1]
         if share > 1:
-            spread = (
-                (lambda a: np.tile(a, (share, 1, 1))) if self.has("keys-tiled") else (lambda a: np.repeat(a, share, 0))
-            )
             if self.has("keys-first"):
                 k, v = k[:1].repeat(self.kv_heads, 0), v[:1].repeat(self.kv_heads, 0)
-            k, v = spread(k), spread(v)
+            k, v = (np.tile(a, (share, 1, 1)) if self.has("keys-tiled") else np.repeat(a, share, 0) for a in (k, v))
         if self.has("scores-transposed"):
             q, k = k, q
         columns = width - 1 if self.has("scores-short") else width
         s = keep("scores", self.times(q[..., :columns], k[..., :columns].transpose(0, 2, 1)))
-        factor = 1 / math.sqrt(width)
-        if self.has("scale-integer"):
-            factor = 1 / int(math.sqrt(width))
-        if self.has("scale-size"):
-            factor = 1 / math.sqrt(len(x))
-        if self.has("scale-multiplied"):
-            factor = math.sqrt(width)
-        if self.has("scale-missing"):
-            factor = 1.0
-        if self.has("scale-d_model"):
-            factor = 1 / math.sqrt(x.shape[-1])
-        if self.has("scale-d_k"):
-            factor = 1 / width
+        factors = {
+            "scale-integer": 1 / int(math.sqrt(width)),
+            "scale-size": 1 / math.sqrt(len(x)),
+            "scale-multiplied": math.sqrt(width),
+            "scale-missing": 1.0,
+            "scale-d_model": 1 / math.sqrt(x.shape[-1]),
+            "scale-d_k": 1 / width,
+        }
+        factor = self.made(factors, 1 / math.sqrt(width))
         if self.has("mask-before-scale"):
             n = s.shape[-1]
             hide = np.triu(np.ones((n, n), bool), 1) & causal | ~visible[None, :]
@@ -263,12 +255,8 @@ class Small:
         if self.has("context-short"):
             c = a[..., :-1] @ v[..., :-1, :]
         c = keep("context", c)
-        if self.has("heads-order"):
-            joined = c.reshape(x.shape[0], -1)
-        elif self.has("heads-dealt"):
-            joined = c.transpose(1, 2, 0).reshape(x.shape[0], -1)
-        else:
-            joined = c.transpose(1, 0, 2).reshape(x.shape[0], -1)
+        joined = self.made({"heads-order": c, "heads-dealt": c.transpose(1, 2, 0)}, c.transpose(1, 0, 2))
+        joined = joined.reshape(x.shape[0], -1)
         keep("concat", joined)
         return keep("output", joined if self.has("projection-missing") else self.linear(joined, f"{at}.output"))
 

@@ -25,19 +25,15 @@ def sines(n: int, d: int, faults: frozenset[str]) -> np.ndarray:
 
 def read(ids: list[int], faults: frozenset[str], count: int) -> list[int]:
     """The rows of the table that are read."""
-    if "token-off-by-one" in faults:
-        return [min(i + 1, count - 1) for i in ids]
-    if "token-before" in faults:
-        return [max(i - 1, 0) for i in ids]
-    if "one-token" in faults:
-        return [*ids[:2], ids[2] + 1, *ids[3:]]
-    if "tokens-late" in faults:
-        return [0, *ids[:-1]]
-    if "tokens-early" in faults:
-        return [*ids[1:], ids[-1]]
-    if "tokens-rolled" in faults:
-        return [ids[-1], *ids[:-1]]
-    return ids
+    mistakes = {
+        "token-off-by-one": [min(i + 1, count - 1) for i in ids],
+        "token-before": [max(i - 1, 0) for i in ids],
+        "one-token": [*ids[:2], ids[2] + 1, *ids[3:]],
+        "tokens-late": [0, *ids[:-1]],
+        "tokens-early": [*ids[1:], ids[-1]],
+        "tokens-rolled": [ids[-1], *ids[:-1]],
+    }
+    return next((read for fault, read in mistakes.items() if fault in faults), ids)
 
 
 def visible_of(ids: list[int], pad_id: int | None) -> np.ndarray:
