@@ -15,7 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import MEANINGS
 from tui_transformer.features.dictionary import Features
 from tui_transformer.guide import texts
-from tui_transformer.guide.texts import Stop, help_text, step_text, tour, tour_question, tours
+from tui_transformer.guide.texts import help_text, step_text, tour, tour_question, tours
 from tui_transformer.model import Model
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import trained_models
@@ -47,7 +47,6 @@ TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "v
 TESTS = Path(__file__).parent.parent
 MODELS = [*BUILT_IN, *sorted((TESTS / "references").iterdir()), *sorted((TESTS / "sentences").iterdir())]
 LIMITS = {"title": 16, "label": 28, "short": 22, "what": 180, "why": 180, "look": 120}
-STOPS = [pytest.param(stop, id=f"{name}-{stop.name}") for name in tours() for stop in tour(name)]
 FILES = sorted((texts.ROOT / "en").rglob("*.*"))
 
 
@@ -137,22 +136,27 @@ def test_every_step_of_a_model_has_words(where: str | Path) -> None:
     assert [name for name in names if not (step_text(name).what and step_text(name).why)] == []
 
 
-@pytest.mark.parametrize("stop", STOPS)
-def test_every_stop_fits_its_panel_and_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
-    text = re.sub(r"\{key:[a-z.-]+\}", "k", stop.text)  # the program's keys are a character each
-    assert 0 < len(text) <= 300
-    assert len(textwrap.wrap(text, 36)) <= 7
-    sentences = len(re.findall(r"[.?](?= |$)", stop.text))
-    assert sentences == 1 if stop.arrow else 2 <= sentences <= 4
-    # it leads to a cell of a known step
-    name = re.sub(r"\.\d+\.", ".0.", stop.step)
-    assert texts.matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), name)
-    assert stop.action in {None, *get_args(texts.Action)}
-    assert stop.positions in {None, "sinusoidal", "none"}
-    assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
-    assert (stop.row is None) == (stop.column is None)
-    assert stop.vocabulary is None or stop.sentence is not None
-    assert stop.target is None or stop.sentence is not None
+@pytest.mark.parametrize("name", tours())
+def test_every_stop_fits_its_panel_and_leads_to_a_cell_of_a_known_step(name: str) -> None:
+    for number, stop in enumerate(tour(name), 1):
+        text = re.sub(r"\{key:[a-z.-]+\}", "k", stop.text)  # the program's keys are a character each
+        assert 0 < len(text) <= 300, stop.name
+        assert len(textwrap.wrap(text, 36)) <= 7, stop.name
+        assert len(f"Stop {number} of {len(tour(name))} · {stop.title}") <= 36, stop.name
+        sentences = len(re.findall(r"[.?](?= |$)", stop.text))
+        assert sentences == 1 if stop.arrow else 2 <= sentences <= 4, stop.name
+        # it leads to a cell of a known step
+        step = re.sub(r"\.\d+\.", ".0.", stop.step)
+        assert texts.matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), step), stop.name
+        assert stop.action in {None, *get_args(texts.Action)}
+        assert stop.positions in {None, "sinusoidal", "none"}
+        assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
+        assert (stop.row is None) == (stop.column is None), stop.name
+        assert stop.vocabulary is None or stop.sentence is not None, stop.name
+        assert stop.target is None or stop.sentence is not None, stop.name
+    # every tour begins with its question
+    assert tour_question(name).endswith("?")
+    assert len(tour_question(name)) <= 72
 
 
 def test_stops_stay_inside_the_models_of_their_tours() -> None:
@@ -172,15 +176,6 @@ def test_the_tour_compares_two_word_orders_without_positions_and_brings_them_bac
     assert sorted(first.sentence.split()) == sorted(second.sentence.split())
     assert first.sentence.split()[first.row or 0] == second.sentence.split()[second.row or 0] == "dog"
     assert [stop.positions for stop in (first, second, last)] == ["none", "none", "sinusoidal"]
-
-
-@pytest.mark.parametrize("name", tours())
-def test_every_title_fits_its_panel_beside_its_number_and_every_tour_begins_with_its_question(name: str) -> None:
-    stops = tour(name)
-    titles = [f"Stop {number} of {len(stops)} · {stop.title}" for number, stop in enumerate(stops, 1)]
-    assert [title for title in titles if len(title) > 36] == []
-    assert tour_question(name).endswith("?")
-    assert len(tour_question(name)) <= 72
 
 
 def test_tours_are_short_and_an_unknown_one_is_refused() -> None:

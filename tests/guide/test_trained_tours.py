@@ -54,20 +54,15 @@ def answer(traced: Trace) -> str:
     return model("question").word(int(traced["output.probabilities"][0].argmax()))
 
 
-@pytest.mark.parametrize(("name", "stop"), STOPS, ids=map("-".join, STOPS))
-def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str, stop: str) -> None:
-    at = STOPS[name, stop]
-    traced = trace(tour_model(name), at.sentence, at.target, features=at.features)
-    assert at.step in {"vocabulary", "text", *(step.name for step in traced.program.steps)}
-    numbers = [] if stop in ("model", "product", "added") else named(at.text)
-    if numbers:
-        assert f"{cell(at, traced):.2f}" == numbers[0]
-
-
 @pytest.mark.parametrize("name", OF_TRAINED)
-def test_every_sentence_of_a_tour_is_made_of_known_words(name: str) -> None:
-    for stop in tour(name):
-        assert not any(token.unknown for token in model(tour_model(name)).encode(stop.sentence or "").tokens)
+def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str) -> None:
+    for at in tour(name):
+        traced = trace(tour_model(name), at.sentence, at.target, features=at.features)
+        assert at.step in {"vocabulary", "text", *(step.name for step in traced.program.steps)}, at.name
+        numbers = [] if at.name in ("model", "product", "added") else named(at.text)
+        assert not numbers or f"{cell(at, traced):.2f}" == numbers[0], at.name
+        # its sentence is made of known words
+        assert not any(token.unknown for token in model(tour_model(name)).encode(at.sentence or "").tokens), at.name
 
 
 # Question
