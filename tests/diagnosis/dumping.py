@@ -124,61 +124,38 @@ def batched(arrays: Arrays) -> Arrays:
     return {name: array[None] for name, array in arrays.items()}
 
 
-LENS = {
-    "embedding.tokens": "hook_embed",
-    "decoder.{}.output": "blocks.{}.hook_resid_post",
-    "decoder.{}.self_attention.norm": "blocks.{}.ln1.hook_normalized",
-    "decoder.{}.self_attention.query": "blocks.{}.attn.hook_q",
-    "decoder.{}.self_attention.key": "blocks.{}.attn.hook_k",
-    "decoder.{}.self_attention.value": "blocks.{}.attn.hook_v",
-    "decoder.{}.self_attention.query_rotated": "blocks.{}.attn.hook_rot_q",
-    "decoder.{}.self_attention.masked": "blocks.{}.attn.hook_attn_scores",
-    "decoder.{}.self_attention.weights": "blocks.{}.attn.hook_pattern",
-    "decoder.{}.self_attention.context": "blocks.{}.attn.hook_z",
-    "decoder.{}.self_attention.output": "blocks.{}.hook_attn_out",
-    "decoder.{}.self_attention.residual": "blocks.{}.hook_resid_mid",
-    "decoder.{}.feed_forward.gate": "blocks.{}.mlp.hook_pre",
-    "decoder.{}.feed_forward.hidden": "blocks.{}.mlp.hook_pre_linear",
-    "decoder.{}.feed_forward.output": "blocks.{}.hook_mlp_out",
-    "decoder.norm": "ln_final.hook_normalized",
-}
-GGML = {
-    "embedding.tokens": "inp_embd",
-    "decoder.{}.self_attention.norm": "attn_norm-{}",
-    "decoder.{}.self_attention.query": "Qcur-{}",
-    "decoder.{}.self_attention.key": "Kcur-{}",
-    "decoder.{}.self_attention.value": "Vcur-{}",
-    "decoder.{}.self_attention.query_rotated": "Qcur-{} (rope)",
-    "decoder.{}.self_attention.scores": "kq-{}",
-    "decoder.{}.self_attention.weights": "kq_soft_max-{}",
-    "decoder.{}.self_attention.context": "kqv-{}",
-    "decoder.{}.self_attention.concat": "kqv_out-{}",
-    "decoder.{}.self_attention.residual": "ffn_inp-{}",
-    "decoder.{}.feed_forward.norm": "ffn_norm-{}",
-    "decoder.{}.feed_forward.hidden": "ffn_up-{}",
-    "decoder.{}.feed_forward.gate": "ffn_gate-{}",
-    "decoder.{}.feed_forward.gated": "ffn_gate_par-{}",
-    "decoder.{}.feed_forward.output": "ffn_out-{}",
-    "decoder.{}.output": "l_out-{}",
-    "decoder.norm": "result_norm",
-    "output.logits": "result_output",
-}
-MODULES = {
-    "embedding.tokens": "model.embed_tokens",
-    "decoder.{}.self_attention.norm": "model.layers.{}.input_layernorm",
-    "decoder.{}.self_attention.query": "model.layers.{}.self_attn.q_proj",
-    "decoder.{}.self_attention.key": "model.layers.{}.self_attn.k_proj",
-    "decoder.{}.self_attention.value": "model.layers.{}.self_attn.v_proj",
-    "decoder.{}.self_attention.output": "model.layers.{}.self_attn.o_proj",
-    "decoder.{}.feed_forward.norm": "model.layers.{}.post_attention_layernorm",
-    "decoder.{}.feed_forward.hidden": "model.layers.{}.mlp.up_proj",
-    "decoder.{}.feed_forward.gate": "model.layers.{}.mlp.gate_proj",
-    "decoder.{}.feed_forward.activation": "model.layers.{}.mlp.act_fn",
-    "decoder.{}.feed_forward.output": "model.layers.{}.mlp",
-    "decoder.{}.output": "model.layers.{}",
-    "decoder.norm": "model.norm",
-    "output.logits": "lm_head",
-}
+CALLED = """
+embedding.tokens | hook_embed | inp_embd | model.embed_tokens
+decoder.{}.self_attention.norm | blocks.{}.ln1.hook_normalized | attn_norm-{} | model.layers.{}.input_layernorm
+decoder.{}.self_attention.query | blocks.{}.attn.hook_q | Qcur-{} | model.layers.{}.self_attn.q_proj
+decoder.{}.self_attention.key | blocks.{}.attn.hook_k | Kcur-{} | model.layers.{}.self_attn.k_proj
+decoder.{}.self_attention.value | blocks.{}.attn.hook_v | Vcur-{} | model.layers.{}.self_attn.v_proj
+decoder.{}.self_attention.query_rotated | blocks.{}.attn.hook_rot_q | Qcur-{} (rope) |
+decoder.{}.self_attention.scores |  | kq-{} |
+decoder.{}.self_attention.masked | blocks.{}.attn.hook_attn_scores |  |
+decoder.{}.self_attention.weights | blocks.{}.attn.hook_pattern | kq_soft_max-{} |
+decoder.{}.self_attention.context | blocks.{}.attn.hook_z | kqv-{} |
+decoder.{}.self_attention.concat |  | kqv_out-{} |
+decoder.{}.self_attention.output | blocks.{}.hook_attn_out |  | model.layers.{}.self_attn.o_proj
+decoder.{}.self_attention.residual | blocks.{}.hook_resid_mid | ffn_inp-{} |
+decoder.{}.feed_forward.norm |  | ffn_norm-{} | model.layers.{}.post_attention_layernorm
+decoder.{}.feed_forward.hidden | blocks.{}.mlp.hook_pre_linear | ffn_up-{} | model.layers.{}.mlp.up_proj
+decoder.{}.feed_forward.gate | blocks.{}.mlp.hook_pre | ffn_gate-{} | model.layers.{}.mlp.gate_proj
+decoder.{}.feed_forward.activation |  |  | model.layers.{}.mlp.act_fn
+decoder.{}.feed_forward.gated |  | ffn_gate_par-{} |
+decoder.{}.feed_forward.output | blocks.{}.hook_mlp_out | ffn_out-{} | model.layers.{}.mlp
+decoder.{}.output | blocks.{}.hook_resid_post | l_out-{} | model.layers.{}
+decoder.norm | ln_final.hook_normalized | result_norm | model.norm
+output.logits |  | result_output | lm_head
+"""
+"""What steps are called: here, in TransformerLens, in ggml, by the modules of transformers."""
+
+
+def in_columns(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
+
+
+LENS, GGML, MODULES = ({row[0]: row[i] for row in in_columns(CALLED) if row[i]} for i in (1, 2, 3))
 
 
 def renamed(arrays: Arrays, names: Mapping[str, str]) -> Arrays:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from dumping import GGML, MODULES, merged, renamed
+from dumping import GGML, MODULES, in_columns, merged, renamed
 from safetensors.numpy import save_file
 from small import Arrays
 
@@ -113,7 +113,7 @@ class Block(NamedTuple):
 
 def blocks(arrays: Arrays) -> Iterator[Block]:
     """The matrices of a program in their order."""
-    names, last = CPP | (PRE if "decoder.norm" in arrays else POST), ""
+    names, last = {row[0]: row[-1 if "decoder.norm" in arrays else 1] for row in in_columns(CALLED)}, ""
     for full, array in arrays.items():
         layer, step = "", full
         if full.split(".")[1].isdigit():
@@ -128,40 +128,32 @@ def rows(matrix: np.ndarray, digits: str, between: str = " ") -> Iterator[str]:
     return (between.join(format(x, digits) for x in row) for row in matrix)
 
 
-CPP = {
-    "self_attention.query": "Q",
-    "self_attention.key": "K",
-    "self_attention.value": "V",
-    "self_attention.scores": "Attention scores",
-    "self_attention.scaled": "Scaled scores",
-    "self_attention.masked": "Masked scores",
-    "self_attention.weights": "Attention weights",
-    "self_attention.context": "Head output",
-    "self_attention.concat": "Concatenated heads",
-    "self_attention.output": "Multi-head attention output",
-    "feed_forward.hidden": "FFN hidden",
-    "feed_forward.output": "FFN output",
-    "output": "Layer output",
-    "embedding.tokens": "Token embeddings",
-    "embedding.positions": "Positional encoding",
-    "embedding.output": "Input with positional encoding",
-    "decoder.norm": "Final norm",
-    "output.logits": "Logits",
-}
-POST = {
-    "self_attention.residual": "Residual 1",
-    "self_attention.norm": "Add & Norm 1",
-    "feed_forward.activation": "After ReLU",
-    "feed_forward.residual": "Residual 2",
-    "feed_forward.norm": "Add & Norm 2",
-}
-PRE = {
-    "self_attention.norm": "LayerNorm 1",
-    "self_attention.residual": "Residual 1",
-    "feed_forward.norm": "LayerNorm 2",
-    "feed_forward.activation": "After GELU",
-    "feed_forward.residual": "Residual 2",
-}
+CALLED = """
+self_attention.query | Q
+self_attention.key | K
+self_attention.value | V
+self_attention.scores | Attention scores
+self_attention.scaled | Scaled scores
+self_attention.masked | Masked scores
+self_attention.weights | Attention weights
+self_attention.context | Head output
+self_attention.concat | Concatenated heads
+self_attention.output | Multi-head attention output
+feed_forward.hidden | FFN hidden
+feed_forward.output | FFN output
+output | Layer output
+embedding.tokens | Token embeddings
+embedding.positions | Positional encoding
+embedding.output | Input with positional encoding
+decoder.norm | Final norm
+output.logits | Logits
+self_attention.residual | Residual 1
+self_attention.norm | Add & Norm 1 | LayerNorm 1
+feed_forward.activation | After ReLU | After GELU
+feed_forward.residual | Residual 2
+feed_forward.norm | Add & Norm 2 | LayerNorm 2
+"""
+"""What steps are called where a norm stands behind its sublayer, and where it stands before it if that is another."""
 
 
 def cpp(arrays: Arrays, ids: list[int]) -> Iterator[str]:
