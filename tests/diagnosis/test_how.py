@@ -16,7 +16,13 @@ from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.model import Model
 
 IDS = [1, 2, 3, 4, 5, 1]
+NEEDS_CPP = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
 REFERENCES = Path(__file__).parent.parent / "references"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("encoder", layers=2, d_model=16, heads=2, d_ff=24)
 
 
 def snippet(name: str) -> str:
@@ -38,9 +44,8 @@ def test_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(diagnosis.steps) == 6
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-def test_cpp(tmp_path: Path) -> None:
-    model = Model.load("encoder", layers=2, d_model=16, heads=2, d_ff=24)
+@NEEDS_CPP
+def test_cpp(tmp_path: Path, model: Model) -> None:
     trace, at = model.trace(ids=IDS), "encoder.1.self_attention"
     headings = {"layer 1 head 1 Q": f"{at}.query", "layer 1 head 1 scores": f"{at}.scores"}
     calls = []
@@ -76,3 +81,31 @@ def test_hooks_on_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     diagnosis = diagnose(dump, Model.load(folder, device="cpu"), Input(dump.ids))
     assert diagnosis.first is None, diagnosis.first
     assert len(diagnosis.steps) >= 5
+
+
+# A program in C++ that prints its matrices with `cout` is told what is wrong with it
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Path:
+    folder = tmp_path_factory.mktemp("cpp")
+    steps = model.program(1)
+    with (folder / "weights.txt").open("w") as file:
+        for name in steps.weights:
+            weight = np.atleast_2d(model.weights.get(name, steps.shape(name)))
+            file.write(f"{name} {weight.shape[0]} {weight.shape[1]}\n")
+            np.savetxt(file, weight, fmt="%.9g")
+    subprocess.run(["g++", "-O1", "-o", folder / "encoder", Path(__file__).with_name("encoder.cpp")], check=True)
+    return folder
+
+
+@NEEDS_CPP
+@pytest.mark.parametrize(("fault", "cause"), [("", None), ("scale", "scale-d_model"), ("residual", "residual-missing")])
+def test_its_log_is_read_and_its_mistake_is_named(program: Path, model: Model, fault: str, cause: str | None) -> None:
+    run = subprocess.run([program / "encoder", fault], cwd=program, capture_output=True, text=True, check=True)
+    log = program / f"{fault}.log"
+    log.write_text(run.stdout)
+    diagnosis = diagnose(open_dump(log), model, Input(np.array([[*IDS, 6, 7]])))
+    assert (diagnosis.first and diagnosis.first.cause) == cause, diagnosis.first
+    assert len(diagnosis.steps) > 20
+    assert not diagnosis.unmatched

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from placing import FED, FOLDERS, IDS, loaded, model, place_of
+from placing import FED, FOLDERS, IDS, STREAM, loaded, model, place_of
 
-from tui_transformer import Features, InputError, Model, Set, active_features, attribute, feature_words
+import tui_transformer
+from tui_transformer import Features, InputError, Metric, Model, Patch, Scale, Set, active_features, attribute, effects
 from tui_transformer.features.labels import read_labels
 
 SINGLE = [name for name in FOLDERS if "cross" not in name]
@@ -46,7 +47,7 @@ def test_what_features_leave_is_what_the_dictionary_leaves_without_the_others(na
 def test_words_are_the_terms_of_the_logits(at: str, norm: str, replace: bool) -> None:
     trace, _, _, _ = traced("saelens-topk", at, replace=replace, norm=norm)
     found = list(active_features(trace, at))
-    words = list(feature_words(trace, found))
+    words = list(tui_transformer.feature_words(trace, found))
     assert [len(each) for each in words] == [len(each.features) for each in found]
     last = words[-1]
     np.testing.assert_allclose(last.mean(axis=1), 0, atol=1e-12)
@@ -55,7 +56,7 @@ def test_words_are_the_terms_of_the_logits(at: str, norm: str, replace: bool) ->
         for one, row in zip(found[-1].features, last, strict=True):
             assert row[5] - row[2] == pytest.approx(terms[f"{at}.features[{one.feature}]"], abs=1e-10)
     trace.block = 1  # a token at a time
-    for each, other in zip(feature_words(trace, found), words, strict=True):
+    for each, other in zip(tui_transformer.feature_words(trace, found), words, strict=True):
         np.testing.assert_allclose(each, other, atol=1e-12)
 
 
@@ -84,7 +85,9 @@ def test_a_token_without_features_and_one_that_is_0() -> None:
     none = trace.edited([Set(f"{reads}.features", 0.0, rows=1)])
     found = list(active_features(none))
     assert (found[1].active, found[1].features) == (0, ())
-    assert [len(words) for words in feature_words(none, found)] == [len(each.features) for each in found]
+    assert [len(words) for words in tui_transformer.feature_words(none, found)] == [
+        len(each.features) for each in found
+    ]
     silent = trace.edited([Set(gives, 0.0, rows=0)])
     assert np.isnan(next(active_features(silent)).error)
 
@@ -109,7 +112,7 @@ def test_where_there_are_none_that_is_said() -> None:
         active_features(trace, "0.output", features=[96])
     inside, _, _, _ = traced("saelens-topk", "encoder.1.output", "encoder-decoder")
     with pytest.raises(InputError, match="nothing spells words through it"):
-        list(feature_words(inside, list(active_features(inside))))
+        list(tui_transformer.feature_words(inside, list(active_features(inside))))
 
 
 LABELS = [
@@ -146,7 +149,7 @@ def test_words_of_a_cross_layer_feature_are_of_all_layers_that_it_writes_into(re
     features = loaded("circuit-tracer-cross-layer")
     trace = model().with_features(features, FED, replace=replace).trace(ids=IDS)
     (last,) = active_features(trace, FED.format(0), top=4, tokens=-1)
-    (words,) = feature_words(trace, [last])
+    (words,) = tui_transformer.feature_words(trace, [last])
     chosen, values = [one.feature for one in last.features], np.array([one.value for one in last.features])
     first = features.layers[0]
     decoders = [part.rows(0, first.count, np.float64) for part in (first.parts["decoder"], *first.writes)]
@@ -160,3 +163,97 @@ def test_words_of_a_cross_layer_feature_are_of_all_layers_that_it_writes_into(re
     right = moved @ (weight if weight.shape[0] == 32 else weight.T)
     np.testing.assert_allclose(words, right - right.mean(axis=1, keepdims=True), rtol=0, atol=1e-12)
     assert len(chosen) == 4
+
+
+# Features are patched, ablated, attributed and differentiated as any other step is, against sums by hand
+
+
+def test_features_of_another_sentence_are_patched_in() -> None:
+    plain, features = model(), loaded("saelens-topk")
+    trace, other = (plain.with_features(features, STREAM).trace(ids=ids) for ids in (IDS, [6, 1, 2, 7]))
+    patched = trace.edited([Patch.between(trace, other, f"{STREAM}.features", rows=range(1, 3))])
+    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    moved = np.array([[0.0], [1.0], [1.0], [0.0]]) * (
+        (other[f"{STREAM}.features"] - trace[f"{STREAM}.features"]) @ rows
+    )
+    by_hand = plain.trace(ids=IDS).edited([Patch.of(STREAM, trace[STREAM] + moved)])
+    np.testing.assert_allclose(patched["output.logits"], by_hand["output.logits"], rtol=0, atol=1e-10)
+
+
+def test_features_are_ablated_as_heads_are() -> None:
+    trace = model().with_features(loaded("saelens-topk"), STREAM).trace(ids=IDS)
+    last = trace[f"{STREAM}.features"][-1]
+    active, idle = int(last.argmax()), int(last.argmin())
+    found = {str(target): effect for target, effect in effects(trace, f"feature:{STREAM}")}
+    assert len(found) == 96
+    edited = trace.edited([Scale(f"{STREAM}.features", 0.0, columns=active)])
+    p, q = (each["output.probabilities"][-1] for each in (trace, edited))
+    assert found[f"feature:{STREAM}:{active}"].divergence == pytest.approx((p * np.log(p / q)).sum(), abs=1e-12)
+    assert found[f"feature:{STREAM}:{idle}"].divergence == 0.0
+    with pytest.raises(InputError, match="use 0 to 95"):
+        list(effects(trace, [f"feature:{STREAM}:96"]))
+    with pytest.raises(InputError, match="no features that can be ablated"):
+        list(effects(model().trace(ids=IDS), "feature"))
+
+
+@pytest.mark.parametrize("name", ["saelens-topk", "saelens-skip-transcoder", "saelens-standard-layer-norm"])
+def test_a_logit_is_the_sum_of_what_features_write_toward_it(name: str) -> None:
+    features, at = loaded(name), FED.format(1) if "transcoder" in name else STREAM
+    for replace in (False, True):
+        trace = model().with_features(features, at, replace=replace).trace(ids=IDS)
+        found = attribute(trace, 5, features=True)
+        terms = [term for term in found.terms if term.kind == "feature"]
+        active = np.flatnonzero(trace[f"{at}.features"][-1])
+        assert [term.number for term in terms] == active.tolist()
+        assert found.logit == pytest.approx(trace["output.logits"][-1, 5])
+        assert found.remainder == pytest.approx(0.0, abs=1e-9)
+        assert (f"{at}.error" in found.to_dict()) != replace
+        assert any(term.kind == "head" and term.name.startswith("decoder.1") for term in found.terms) == (
+            "transcoder" in name
+        )
+    without = attribute(model().with_features(features, at).trace(ids=IDS), 5)
+    assert not any(term.kind == "feature" for term in without.terms)
+    assert without.remainder == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("at", ["decoder.0.self_attention.concat", "decoder.1.feed_forward.activation"])
+def test_heads_and_neurons_are_those_of_the_model_where_features_are_of_them(at: str) -> None:
+    plain = model(d_ff=32)
+    trace, before = plain.with_features(loaded("gemma-scope"), at).trace(ids=IDS), plain.trace(ids=IDS)
+    assert tui_transformer.every(trace.program, "neuron") == tui_transformer.every(before.program, "neuron")
+    for one, other in zip(tui_transformer.head_lens(trace, 2), tui_transformer.head_lens(before, 2), strict=True):
+        np.testing.assert_allclose(one.logits, other.logits, atol=1e-12)
+    terms = attribute(trace, 5, neurons=True).to_dict()
+    assert terms.pop(f"{at}.change") == 0.0
+    assert terms == pytest.approx(attribute(before, 5, neurons=True).to_dict(), abs=1e-12)
+    found = attribute(trace, 5, features=True)
+    assert found.remainder == pytest.approx(0.0, abs=1e-9)
+    by_feature = {term.number: term.value for term in found.terms if term.kind == "feature"}
+    assert sorted(by_feature) == np.flatnonzero(trace[f"{at}.features"][-1]).tolist()
+    if "activation" in at:  # the last layer: nothing but the norm is behind it
+        (strongest,) = active_features(trace, top=1, tokens=range(3, 4))
+        (words,) = tui_transformer.feature_words(trace, [strongest])
+        other = attribute(trace, 2, features=True).to_dict()
+        name = f"{at}.features[{strongest.features[0].feature}]"
+        assert words[0, 5] - words[0, 2] == pytest.approx(found.to_dict()[name] - other[name], abs=1e-10)
+
+
+def test_gradients_of_features_are_those_of_what_they_write() -> None:
+    at, metric = "decoder.0.output", Metric("logit", (5,))
+    features = loaded("saelens-jumprelu")
+    trace = model().with_features(features, at).trace(ids=IDS)
+    found = tui_transformer.gradients_of(trace, metric).values
+    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    np.testing.assert_allclose(found[f"{at}.features"], found[f"{at}.output"] @ rows.T, atol=1e-12)
+    own = trace.program.named(at)
+    np.testing.assert_allclose(
+        found[own], tui_transformer.gradients_of(model().trace(ids=IDS), metric).values[own], rtol=0, atol=1e-15
+    )
+    change = 1e-5
+    cell = tuple(np.argwhere(trace[f"{at}.features"])[0].tolist())
+    ends = []
+    for sign in (1, -1):
+        moved = trace[f"{at}.features"][cell] + sign * change
+        edited = trace.edited([Set(f"{at}.features", moved, rows=cell[0], columns=cell[1])])
+        ends.append(edited["output.logits"][-1, 5])
+    assert found[f"{at}.features"][cell] == pytest.approx((ends[0] - ends[1]) / (2 * change), rel=1e-6)
