@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from strict import strict_backend
 
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
 from tui_transformer.engine.ops import Mask
+from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits
@@ -34,70 +34,64 @@ LENGTHS = (4, 5, 6, 8, 9)
 """Tokens that are there after each pass: several at first, then one or two at a time."""
 
 
-@pytest.fixture(params=[*ONE_SEQUENCE, *TWO_SEQUENCES])
-def model(request) -> Model:
-    return Model.load(REFERENCES / request.param, dtype="float64")
+@dataclasses.dataclass(frozen=True)
+class Passed:
+    """A model, two sentences that grow, two sources; passes with a cache: their traces, logits and the cache after."""
+
+    model: Model
+    grown: np.ndarray
+    source: np.ndarray
+    passes: list = dataclasses.field(default_factory=list)
+
+    def trace(self, cache: Cache, length: int) -> Trace:
+        grown = self.grown[:, :length]
+        ids = (self.source, grown) if self.model.has_decoder else (grown,)
+        return self.model.trace_after(cache.arrays, cache.length, *ids, budget=0)
 
 
-def sentences(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Two sentences that grow, and two sources."""
-    rng = np.random.default_rng(0)
-    grown, source = (rng.integers(4, model.config.vocab_size, (2, size)) for size in (LENGTHS[-1], 7))
-    return grown, source
-
-
-def trace_of(model: Model, cache: Cache, grown: np.ndarray, source: np.ndarray):
-    ids = (source, grown) if model.has_decoder else (grown,)
-    return model.trace_after(cache.arrays, cache.length, *ids, budget=0)
-
-
-def run(model: Model):
-    """Passes with a cache: their traces, logits and the cache after them."""
-    grown, source = sentences(model)
+@pytest.fixture(scope="module", params=[*ONE_SEQUENCE, *TWO_SEQUENCES])
+def passed(request) -> Passed:
+    model, rng = Model.load(REFERENCES / request.param, dtype="float64"), np.random.default_rng(0)
+    made = Passed(model, *(rng.integers(4, model.config.vocab_size, (2, size)) for size in (LENGTHS[-1], 7)))
     cache = Cache()
     for length in LENGTHS:
-        trace = trace_of(model, cache, grown[:, :length], source)
+        trace = made.trace(cache, length)
         kept = kept_steps(trace.program)
         logits, *arrays = trace.arrays(["output.logits", *kept.values()])
         cache = Cache(dict(zip(kept, arrays, strict=True)), length)
-        yield trace, logits, cache
+        made.passes.append((trace, logits, cache))
+    return made
 
 
-def test_logits_are_those_of_a_pass_over_everything(model):
-    grown, source = sentences(model)
-    expected = trace_of(model, Cache(), grown, source).array("output.logits")
-    for (_, logits, _), length in zip(run(model), LENGTHS, strict=True):
+def test_logits_are_those_of_a_pass_over_everything(passed):
+    expected = passed.trace(Cache(), LENGTHS[-1]).array("output.logits")
+    for (_, logits, _), length in zip(passed.passes, LENGTHS, strict=True):
         np.testing.assert_allclose(logits, expected[:, length - logits.shape[1] : length], rtol=1e-10, atol=1e-12)
 
 
-def test_one_can_go_back_in_a_cache(model):
-    grown, source = sentences(model)
-    caches = [cache for _, _, cache in run(model)]
-    short, long = caches[1], caches[-1].cut(LENGTHS[1])
-    again = trace_of(model, long, grown[:, : LENGTHS[2]], source).array("output.logits")
-    expected = trace_of(model, short, grown[:, : LENGTHS[2]], source).array("output.logits")
+def test_one_can_go_back_in_a_cache(passed):
+    (_, _, short), (_, _, long) = passed.passes[1], passed.passes[-1]
+    again, expected = (
+        passed.trace(cache, LENGTHS[2]).array("output.logits") for cache in (long.cut(LENGTHS[1]), short)
+    )
     np.testing.assert_allclose(again, expected, rtol=1e-12)
-    assert caches[1].cut(0).arrays == {}
+    assert short.cut(0).arrays == {}
 
 
-def test_memory_is_known_before_it_is_taken(model):
-    for trace, _, cache in run(model):
+def test_later_passes_compute_new_rows_only_in_memory_that_is_known_before(passed):
+    for trace, _, cache in passed.passes:
         shapes = {name: trace.program.shape(step) for name, step in kept_steps(trace.program).items()}
         assert {name: array.shape[1:] for name, array in cache.arrays.items()} == shapes
         assert cache.bytes == 2 * 8 * sum(map(np.prod, shapes.values()))
-
-
-def test_later_passes_compute_new_rows_only(model):
-    traces = [trace for trace, _, _ in run(model)]
-    stack = traces[1].program
+    stack = passed.passes[1][0].program
     assert not any(step.name.startswith("encoder.") for step in stack.steps)
     assert stack.shape("decoder.0.self_attention.query")[1] == 1
     assert stack.shape("decoder.0.self_attention.key_cached")[1] == LENGTHS[1]
     assert stack.shape("decoder.0.self_attention.weights")[1:] == (1, LENGTHS[1])
 
 
-def test_cells_of_a_cached_pass_are_explained(model):
-    *_, (trace, _, _) = run(model)
+def test_cells_of_a_cached_pass_are_explained(passed):
+    trace, *_ = passed.passes[-1]
     for step in trace.program.steps:
         index = tuple(size - 1 for size in step.shape)
         explanation = trace.explain_cell(step.name, index, item=1)
@@ -105,9 +99,8 @@ def test_cells_of_a_cached_pass_are_explained(model):
 
 
 def test_an_encoder_does_not_write():
-    model = Model.load(REFERENCES / "bert")
     with pytest.raises(InputError, match="does not write"):
-        kept_steps(model.program(3))
+        kept_steps(Model.load(REFERENCES / "bert").program(3))
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -122,31 +115,16 @@ def test_rows_after_kept_ones_are_those_of_the_whole_under_the_same_mask(left):
 
 
 # A pass of one token does no more than it has to
-MODEL = Model.load(REFERENCES / "gpt2")
-GREEDY = Settings(greedy=True, max_new_tokens=3)
-
-
-def masked(monkeypatch) -> list[Mask]:
-    """The masks that are made from now on."""
+def test_a_mask_that_hides_nothing_is_not_made_and_one_that_hides_padding_is(monkeypatch) -> None:
+    settings, bart = Settings(greedy=True, max_new_tokens=3), Model.load(REFERENCES / "bart")
+    plain = Writer(Model.load(REFERENCES / "gpt2"), settings)
+    padded = Writer(bart, settings, source=(7, 9, 12, 33), mask=(1, 1, 1, 0))
+    begun = plain.begin((4, 5, 6)), padded.begin([bart.config.start_id or 0])
     made, forward = [], Mask.forward
     monkeypatch.setattr(Mask, "forward", lambda op, *given, **more: made.append(op) or forward(op, *given, **more))
-    return made
-
-
-def test_a_mask_that_hides_nothing_is_not_made(monkeypatch) -> None:
-    writer = Writer(MODEL, GREEDY)
-    state = writer.begin((4, 5, 6))
-    made = masked(monkeypatch)
-    writer.next(state)
+    plain.next(begun[0])
     assert not made
-
-
-def test_a_mask_that_hides_padding_is_made(monkeypatch) -> None:
-    model = Model.load(REFERENCES / "bart")
-    writer = Writer(model, GREEDY, source=(7, 9, 12, 33), mask=(1, 1, 1, 0))
-    state = writer.begin([model.config.start_id or 0])
-    made = masked(monkeypatch)
-    writer.next(state)
+    padded.next(begun[1])
     assert made
 
 
@@ -165,21 +143,14 @@ def test_arrays_that_grow_together_lie_in_one_piece() -> None:
 SETTINGS = Settings(max_new_tokens=4)
 
 
-def with_pad(folder: Path, name: str, pad: int) -> Model:
-    """The reference with a pad ID of its own."""
-    return Model.load(with_settings(folder, name, pad_token_id=pad), device="cpu", dtype="float64")
-
-
 def test_padding_of_a_prompt_is_left_out_by_a_mask_and_by_the_pad_id(tmp_path):
-    writer = Writer(with_pad(tmp_path, "llama", 2), SETTINGS, Rules())
+    model = Model.load(with_settings(tmp_path, "llama", pad_token_id=2), device="cpu", dtype="float64")
+    writer = Writer(model, SETTINGS, Rules())
     assert writer.unpadded([3, 3, 7, 9], [0, 0, 1, 1]) == (7, 9)
     assert writer.unpadded([2, 2, 7, 2, 9]) == (7, 2, 9)
     assert writer.unpadded([7, 9]) == (7, 9)
-
-
-def test_a_pad_id_that_ends_texts_too_is_read(tmp_path):
-    writer = Writer(with_pad(tmp_path, "llama", 2), SETTINGS, Rules(stop_ids=(2,)))
-    assert writer.unpadded([2, 7, 9]) == (2, 7, 9)
+    # one that ends texts too is read
+    assert Writer(model, SETTINGS, Rules(stop_ids=(2,))).unpadded([2, 7, 9]) == (2, 7, 9)
 
 
 @pytest.mark.parametrize("name", ["bart", "t5", "marian"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -32,27 +31,20 @@ from tui_transformer.model import Model
 LOGITS = np.array([1.0, 3.0, 2.0, 3.0, -1.0, 0.5])
 
 
-def test_temperature_divides_the_logits() -> None:
+def test_temperature_divides_the_logits_of_any_number_of_rows() -> None:
     expected = np.exp(LOGITS / 0.7) / np.exp(LOGITS / 0.7).sum()
     np.testing.assert_allclose(softmax(tempered(LOGITS, 0.7)), expected, rtol=1e-12)
     np.testing.assert_allclose(softmax(tempered(LOGITS, 1.0)), softmax(LOGITS), rtol=1e-12)
-
-
-def test_temperature_0_takes_the_first_of_the_most_likely() -> None:
+    rows = np.stack([LOGITS, -LOGITS])
+    np.testing.assert_allclose(softmax(tempered(rows, 2.0))[1], softmax(tempered(-LOGITS, 2.0)))
+    # 0 takes the first of the most likely
+    assert softmax(tempered(rows, 0))[1].tolist() == [0, 0, 0, 0, 1, 0]
     assert probabilities(LOGITS, Settings(temperature=0)).tolist() == [0, 1, 0, 0, 0, 0]
     assert chosen(LOGITS, Settings(temperature=0), 0) == 1
     assert chosen(LOGITS, Settings(greedy=True, temperature=5), 0) == 1
-
-
-def test_a_tiny_temperature_gives_numbers() -> None:
+    # a tiny one gives numbers
     shares = probabilities(np.float32([1e4, 0, -np.inf, 1e4]), Settings(temperature=1e-300))
     assert shares.tolist() == [0.5, 0, 0, 0.5]
-
-
-def test_temperature_takes_any_number_of_rows() -> None:
-    rows = np.stack([LOGITS, -LOGITS])
-    np.testing.assert_allclose(softmax(tempered(rows, 2.0))[1], softmax(tempered(-LOGITS, 2.0)))
-    assert softmax(tempered(rows, 0))[1].tolist() == [0, 0, 0, 0, 1, 0]
 
 
 def test_top_k_keeps_exactly_so_many_and_lower_ids_first() -> None:
@@ -65,29 +57,22 @@ def test_top_k_keeps_exactly_so_many_and_lower_ids_first() -> None:
 
 def test_top_p_keeps_the_fewest_that_make_up_the_share() -> None:
     logits = np.log([0.5, 0.3, 0.15, 0.05])
-    assert [int(np.isfinite(top_p(logits, share)).sum()) for share in (0.4, 0.6, 0.8 + 1e-9, 0.96, 1.0)] == [
-        1,
-        2,
-        3,
-        4,
-        4,
-    ]
+    for share, count in ((0.4, 1), (0.6, 2), (0.8 + 1e-9, 3), (0.96, 4), (1.0, 4)):
+        assert np.isfinite(top_p(logits, share)).sum() == count
     shares = probabilities(logits, Settings(top_p=0.7))
     np.testing.assert_allclose(shares, [0.625, 0.375, 0, 0], rtol=1e-12)
-
-
-def test_tokens_that_make_up_exactly_the_share_are_enough() -> None:
-    kept = [np.isfinite(top_p(np.zeros(4), share)).nonzero()[0].tolist() for share in (0.25, 0.5, 0.75)]
-    assert kept == [[0], [0, 1], [0, 1, 2]]
-
-
-def test_a_large_vocabulary_is_cut_as_a_small_one() -> None:
+    # of a large vocabulary too
     logits = np.random.default_rng(0).normal(0, 3, 5000).round(1)  # many are equal
     shares = softmax(logits)
     order = np.argsort(-shares, kind="stable")
     for share in (0.01, 0.3, 0.9, 0.999):
         count = int(np.searchsorted(np.cumsum(shares[order]), share)) + 1
         assert np.isfinite(top_p(logits, share)).nonzero()[0].tolist() == sorted(order[:count])
+
+
+def test_tokens_that_make_up_exactly_the_share_are_enough() -> None:
+    kept = [np.isfinite(top_p(np.zeros(4), share)).nonzero()[0].tolist() for share in (0.25, 0.5, 0.75)]
+    assert kept == [[0], [0, 1], [0, 1, 2]]
 
 
 def test_draws_follow_the_shares_and_never_take_what_has_none() -> None:
@@ -119,23 +104,12 @@ def test_a_draw_depends_on_seed_and_place_alone() -> None:
     assert forwards != [chosen(LOGITS, Settings(seed=4), place) for place in range(20)]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"temperature": -1},
-        {"temperature": float("nan")},
-        {"top_k": -1},
-        {"top_k": 1.5},
-        {"top_p": 0},
-        {"top_p": 1.1},
-        {"seed": -1},
-        {"max_new_tokens": 0},
-    ],
-)
-def test_a_setting_that_cannot_be_is_named(wrong: dict[str, float]) -> None:
-    (name,) = wrong
-    with pytest.raises(UsageError, match=name):
-        Settings(**wrong)  # type: ignore[arg-type]
+def test_a_setting_that_cannot_be_is_named() -> None:
+    wrong = {"temperature": (-1, np.nan), "top_k": (-1, 1.5), "top_p": (0, 1.1), "seed": (-1,), "max_new_tokens": (0,)}
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(UsageError, match=name):
+                Settings(**{name: value})
 
 
 # Rules force and forbid tokens before one is chosen
@@ -151,12 +125,6 @@ def under(rules: Rules, *ids: int, prompt: int = 1, limit: int = 20) -> tuple[di
     return {token: float(scores[token]) for token in range(10) if scores[token] != RISING[token]}, acted
 
 
-def test_without_rules_nothing_is_changed() -> None:
-    scores, acted = apply(Rules(), Moment((1, 2), 1, 20), RISING)
-    assert scores is RISING
-    assert acted == ()
-
-
 def test_the_first_and_last_tokens_are_forced() -> None:
     rules = Rules(forced_bos_token_id=3, forced_eos_token_id=(7,))
     changed, acted = under(rules, 0)
@@ -166,6 +134,10 @@ def test_the_first_and_last_tokens_are_forced() -> None:
     changed, acted = under(rules, *range(9), limit=10)
     assert acted == ("forced_eos_token_id",)
     assert {token for token, score in changed.items() if score == 0} == {7}
+    # without rules nothing is changed
+    scores, acted = apply(Rules(), Moment((1, 2), 1, 20), RISING)
+    assert scores is RISING
+    assert acted == ()
 
 
 def test_words_are_forbidden_when_all_but_their_last_token_is_there() -> None:
@@ -175,12 +147,16 @@ def test_words_are_forbidden_when_all_but_their_last_token_is_there() -> None:
     assert under(rules, 1, 2)[0] == {4: INFINITE, 3: INFINITE, 9: INFINITE}
 
 
-def test_tokens_are_suppressed_always_or_at_the_beginning() -> None:
+def test_tokens_are_suppressed_always_or_at_the_beginning_or_made_less_likely_and_some_are_left() -> None:
     rules = Rules(suppress_tokens=(5,), begin_suppress_tokens=(6,))
     assert under(rules, 0)[0] == {5: INFINITE, 6: INFINITE}
     assert under(rules, 0, 1) == ({5: INFINITE}, ("suppress_tokens",))
     forced = Rules(forced_bos_token_id=3, begin_suppress_tokens=(6,))
     assert under(forced, 0, 3)[0] == {6: INFINITE}
+    assert under(Rules(repetition_penalty=2.0), 1, 8, 8)[0] == {1: -6.0, 8: 2.0}
+    with pytest.raises(InputError, match="suppress_tokens of the model's folder forbid all"):
+        under(Rules(suppress_tokens=tuple(range(10))), 0)
+    assert set(RULES) <= set(Rules.__dataclass_fields__)
 
 
 def test_a_text_does_not_end_too_soon() -> None:
@@ -197,71 +173,47 @@ def test_no_run_of_tokens_comes_twice() -> None:
     assert under(Rules(no_repeat_ngram_size=5), 1, 2) == ({}, ())
 
 
-def test_repeated_tokens_are_made_less_likely() -> None:
-    assert under(Rules(repetition_penalty=2.0), 1, 8, 8)[0] == {1: -6.0, 8: 2.0}
-
-
-def test_rules_that_leave_nothing_are_said() -> None:
-    with pytest.raises(InputError, match="suppress_tokens of the model's folder forbid all"):
-        under(Rules(suppress_tokens=tuple(range(10))), 0)
-
-
-def test_every_rule_has_the_name_of_its_setting() -> None:
-    assert set(RULES) <= set(Rules.__dataclass_fields__)
-
-
 # Settings of generation in a model's folder are read, and those that are not followed are named
-def defaults(family: str, place: Path, generation: dict[str, Any] | None, **config: Any) -> Defaults:
+def defaults(family: str, place: Path, generation: dict[str, Any] | str | None, **config: Any) -> Defaults:
     """Of a family's checkpoint with other files; `config` values of None are left out of `config.json`."""
     raw = json.loads((REFERENCES / family / "config.json").read_text()) | config
     (place / "config.json").write_text(json.dumps({key: value for key, value in raw.items() if value is not None}))
     if generation is not None:
-        (place / "generation_config.json").write_text(json.dumps(generation))
+        text = generation if isinstance(generation, str) else json.dumps(generation)
+        (place / "generation_config.json").write_text(text)
     return defaults_of(dataclasses.replace(Model.load(REFERENCES / family, device="cpu"), folder=place))
 
 
-def test_config_json_says_it_where_there_is_no_other_file(tmp_path: Path) -> None:
+def test_a_folder_says_its_rules_in_either_file_and_families_have_their_own(tmp_path: Path) -> None:
+    # config.json, where there is no other file
     rules = defaults("bart", tmp_path, None, min_length=3, no_repeat_ngram_size=3).rules
     assert rules == Rules((2,), 2, None, (2,), min_length=3, no_repeat_ngram_size=3)
-
-
-def test_generation_config_stands_alone_but_for_token_ids(tmp_path: Path) -> None:
-    read = defaults("bart", tmp_path, {"forced_bos_token_id": 0, "forced_eos_token_id": None}, min_length=3)
-    assert read.rules == Rules((2,), 2, 0)
-    assert defaults("bart", tmp_path, {"eos_token_id": [2, 7]}).rules.stop_ids == (2, 7)
-
-
-def test_families_have_rules_where_no_file_says_anything(tmp_path: Path) -> None:
+    # without any
     nothing = dict.fromkeys(("eos_token_id", "forced_eos_token_id", "bad_words_ids"))
     assert defaults("bart", tmp_path, None, **nothing).rules.forced_eos_token_id == (2,)
     assert defaults("t5", tmp_path, None, **nothing).rules == Rules((1,), 0)
     marian = defaults("marian", tmp_path, None, **nothing).rules
     assert marian.bad_words_ids == ((0,),)
     assert marian.forced_eos_token_id == (0,)
-
-
-def test_marian_forbids_its_padding(tmp_path: Path) -> None:
     assert defaults("marian", tmp_path, None).rules.bad_words_ids == ((0,),)
+    # generation_config.json stands alone but for IDs of tokens
+    read = defaults("bart", tmp_path, {"forced_bos_token_id": 0, "forced_eos_token_id": None}, min_length=3)
+    assert read.rules == Rules((2,), 2, 0)
+    assert defaults("bart", tmp_path, {"eos_token_id": [2, 7]}).rules.stop_ids == (2, 7)
     assert defaults("marian", tmp_path, {"bad_words_ids": [[4], [5, 6]]}).rules.bad_words_ids == ((4,), (5, 6))
+    # a built-in model stops at the end of its vocabulary
+    end = Model.load("decoder", device="cpu").vocabulary.end_id
+    wanted = Defaults(Rules(() if end is None else (end,)), Settings(greedy=True))
+    assert defaults_of(Model.load("decoder", device="cpu")) == wanted
 
 
-def test_drawing_is_read_with_its_numbers(tmp_path: Path) -> None:
+def test_drawing_is_read_with_its_numbers_and_what_is_not_done_is_said(tmp_path: Path) -> None:
     drawn = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.9}
     assert defaults("llama", tmp_path, drawn).settings == Settings(temperature=0.6, top_k=20, top_p=0.9)
     assert defaults("llama", tmp_path, drawn | {"do_sample": False}).settings == Settings(greedy=True)
-
-
-def test_what_is_not_done_is_said(tmp_path: Path) -> None:
     read = defaults("marian", tmp_path, {"num_beams": 4, "typical_p": 1.0, "guidance_scale": None, "min_p": 0.1})
     assert read.note.startswith("generation_config.json asks for num_beams 4, min_p 0.1, which is not done")
     assert defaults("marian", tmp_path, {"num_beams": 1}).note == ""
-
-
-def test_a_built_in_model_stops_at_the_end_of_its_vocabulary() -> None:
-    model = Model.load("decoder", device="cpu")
-    assert model.vocabulary is not None
-    end = model.vocabulary.end_id
-    assert defaults_of(model) == Defaults(Rules(() if end is None else (end,)), Settings(greedy=True))
 
 
 @pytest.mark.parametrize(
@@ -273,18 +225,12 @@ def test_a_built_in_model_stops_at_the_end_of_its_vocabulary() -> None:
         ({"min_length": -1}, "min_length -1 is not a whole number"),
         ({"forced_bos_token_id": 9999}, "forced_bos_token_id 9999 is outside the vocabulary of 360"),
         ({"do_sample": True, "top_p": 3}, "top_p 3 is not above 0 and at most 1"),
+        ("{", "not JSON"),
     ],
 )
-def test_a_value_that_cannot_be_is_one_line(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_is_one_line(generation, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         defaults("bart", tmp_path, generation)
     assert "generation_config.json: " in str(error.value)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
-    shutil.copy(REFERENCES / "bart" / "config.json", tmp_path)
-    (tmp_path / "generation_config.json").write_text("{")
-    with pytest.raises(InputError, match="not JSON"):
-        defaults_of(dataclasses.replace(Model.load(REFERENCES / "bart", device="cpu"), folder=tmp_path))

@@ -20,20 +20,15 @@ from tui_transformer.model import Model
 GREEDY = Settings(greedy=True, max_new_tokens=9)
 DRAWN = Settings(temperature=1.3, top_k=50, top_p=0.95, seed=7, max_new_tokens=9)
 FAMILIES = (
-    "vanilla-decoder",
-    "gpt2",
-    "gpt_neox",
-    "llama",
-    "qwen2",
-    "qwen3",
-    "vanilla-encoder-decoder",
-    "bart",
-    "marian",
-    "t5",
+    *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
+    *("vanilla-encoder-decoder", "bart", "marian", "t5"),
 )
 
 
-@pytest.fixture(params=FAMILIES)
+PROMPT = (5, 6, 7)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
 def model(request: pytest.FixtureRequest) -> Model:
     return Model.load(REFERENCES / request.param, dtype="float64")
 
@@ -44,11 +39,11 @@ def writer(model: Model, settings: Settings = GREEDY) -> Writer:
 
 def states(model: Model, settings: Settings) -> list[State]:
     source = writer(model, settings)
-    return list(source.run(source.begin(() if model.has_decoder else (5, 6, 7))))
+    return list(source.run(source.begin(() if model.has_decoder else PROMPT)))
 
 
-@pytest.mark.parametrize("settings", [GREEDY, DRAWN])
-def test_with_and_without_cache_the_same_is_written(model: Model, settings: Settings) -> None:
+@pytest.mark.parametrize("settings", [GREEDY, DRAWN], ids=["greedy", "drawn"])
+def test_with_and_without_cache_the_same_is_written_and_as_a_trace_of_the_whole(model, settings) -> None:
     kept = states(model, settings)
     again = states(model, dataclasses.replace(settings, use_cache=False))
     assert [state.ids for state in kept] == [state.ids for state in again]
@@ -57,17 +52,25 @@ def test_with_and_without_cache_the_same_is_written(model: Model, settings: Sett
     assert {state.computed for state in kept[1:]} == {1}
     assert {state.kept for state in again} == {0}
     assert kept[-1].finished == "9 new tokens, as asked"
-
-
-def test_logits_are_those_of_the_trace_of_the_whole(model: Model) -> None:
-    *_, last = (state for state in states(model, GREEDY) if state.ids[-1] != model.config.pad_id)
+    *_, last = (state for state in kept if state.ids[-1] != model.config.pad_id)
     inputs = {"ids": [5, 6, 7, 8], "decoder_ids": last.ids} if model.has_decoder else {"ids": last.ids}
     np.testing.assert_allclose(last.logits, model.trace(**inputs)["output.logits"][-1], rtol=1e-9, atol=1e-11)
 
 
-def test_going_back_gives_the_same_again(model: Model) -> None:
+def test_every_state_has_the_trace_of_its_own_pass_and_going_back_gives_the_same_again(model: Model) -> None:
     source = writer(model, DRAWN)
-    first = list(source.run(source.begin((5, 6, 7))))
+    first = list(source.run(source.begin(PROMPT)))
+    # the memory of the cache is known
+    shapes = source.cache_shapes(len(first[-1].ids))
+    assert {name: array.shape[1:] for name, array in source.cache.arrays.items()} == shapes
+    assert source.cache.bytes == 8 * sum(map(np.prod, shapes.values()))
+    assert source.limit_bytes > source.cache.bytes
+    # traces
+    for state in (first[-1], first[0], first[3]):
+        trace = source.trace(state)
+        assert trace["output.logits"].shape[0] == state.computed
+        np.testing.assert_allclose(trace["output.logits"][-1], state.logits, rtol=1e-9, atol=1e-11)
+    # going back
     second = list(source.run(first[2]))
     assert [state.ids for state in first[2:]] == [state.ids for state in second]
     for one, other in zip(first[2:], second, strict=True):
@@ -80,32 +83,16 @@ def test_going_back_gives_the_same_again(model: Model) -> None:
     assert long.computed == len(long.ids) - long.kept
 
 
-def test_a_state_has_the_trace_of_its_own_pass(model: Model) -> None:
-    source = writer(model)
-    every = list(source.run(source.begin((5, 6, 7))))
-    for state in (every[-1], every[0], every[3]):
-        trace = source.trace(state)
-        assert trace["output.logits"].shape[0] == state.computed
-        np.testing.assert_allclose(trace["output.logits"][-1], state.logits, rtol=1e-9, atol=1e-11)
-
-
-def test_memory_of_the_cache_is_known(model: Model) -> None:
-    source = writer(model)
-    *_, last = source.run(source.begin((5, 6, 7)))
-    shapes = source.cache_shapes(len(last.ids))
-    assert {name: array.shape[1:] for name, array in source.cache.arrays.items()} == shapes
-    assert source.cache.bytes == 8 * sum(map(np.prod, shapes.values()))
-    assert source.limit_bytes > source.cache.bytes
-
-
-def test_the_length_of_the_model_ends_a_text() -> None:
+def test_the_length_of_the_model_ends_a_text_and_an_encoder_writes_none() -> None:
     model = Model.load(REFERENCES / "vanilla-decoder")
     source = Writer(model, Settings(greedy=True, max_new_tokens=100))
-    *_, last = source.run(source.begin((5, 6, 7)))
+    *_, last = source.run(source.begin(PROMPT))
     assert len(last.ids) == 16
     assert last.finished == "the model reads no more than 16 tokens"
     with pytest.raises(InputError, match="no room"):
         source.next(last)
+    with pytest.raises(InputError, match="does not write"):
+        Writer(Model.load(REFERENCES / "bert"))
 
 
 def test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token() -> None:
@@ -118,33 +105,26 @@ def test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token() ->
     np.testing.assert_allclose(grown.logits, writer(model).begin(prompt).logits, rtol=1e-10, atol=1e-12)
 
 
-def test_an_encoder_writes_nothing() -> None:
-    with pytest.raises(InputError, match="does not write"):
-        Writer(Model.load(REFERENCES / "bert"))
-
-
 def test_a_trace_stays_what_it_is_when_one_goes_back_and_writes_something_else(model: Model) -> None:
     source, other = writer(model), writer(model)
-    every = list(source.run(source.begin((5, 6, 7))))
+    every = list(source.run(source.begin(PROMPT)))
     trace = source.trace(every[-1])
     state = every[1]
     for token in (9, 10, 11, 12, 13, 14, 15, 16):
         state = source.next(state, token)
-    last = list(other.run(other.begin((5, 6, 7))))[-1]
+    last = list(other.run(other.begin(PROMPT)))[-1]
     np.testing.assert_array_equal(trace["output.logits"], other.trace(last)["output.logits"])
 
 
-def test_rows_that_are_kept_are_copied_seldom() -> None:
+def test_rows_that_are_kept_are_copied_seldom_and_logits_are_kept() -> None:
     model = Model.load(REFERENCES / "gpt2")
     source = Writer(model, Settings(greedy=True, max_new_tokens=30), Rules())
-    arrays = [source.cache.arrays for _ in source.run(source.begin((5, 6, 7)))]
+    arrays = [source.cache.arrays for _ in source.run(source.begin(PROMPT))]
     memory = [id(each["decoder.0.self_attention.key_kept"].base) for each in arrays[1:]]
     assert len(set(memory)) == 1
-
-
-def test_another_temperature_computes_nothing() -> None:
-    source = Writer(Model.load(REFERENCES / "gpt2"), DRAWN)
-    state = source.begin((5, 6, 7))
+    # another temperature computes nothing
+    source = Writer(model, DRAWN)
+    state = source.begin(PROMPT)
     source.settings = GREEDY
     again = source.again(state)
     assert again.logits is state.logits
@@ -154,7 +134,7 @@ def test_another_temperature_computes_nothing() -> None:
 
 def test_likely_tokens_are_in_order_and_have_both_probabilities() -> None:
     source = Writer(Model.load(REFERENCES / "gpt2"), DRAWN, Rules(bad_words_ids=((244,),)))
-    state = source.begin((5, 6, 7))
+    state = source.begin(PROMPT)
     likely = state.likely(360)
     assert [candidate.token for candidate in likely] == list(np.argsort(-state.scores, kind="stable"))
     assert state.rules == ("bad_words_ids",)
@@ -171,7 +151,7 @@ class EndedError(Exception):
 
 
 def test_a_pass_can_be_ended_before_any_step_and_nothing_of_it_stays(model: Model) -> None:
-    source, prompt = writer(model), () if model.has_decoder else (5, 6, 7)
+    source, prompt = writer(model), () if model.has_decoder else PROMPT
     wanted = states(model, GREEDY)
     told: list[str] = []
     begun = source.begin(prompt, lambda step: told.append(step.name))
@@ -194,20 +174,17 @@ def test_a_pass_can_be_ended_before_any_step_and_nothing_of_it_stays(model: Mode
     fresh = writer(model)
     with pytest.raises(EndedError):
         fresh.begin(prompt, end)
-    assert [state.candidate for state in fresh.run(fresh.begin(prompt))] == [state.candidate for state in wanted]
-
-
-def test_the_values_of_a_pass_can_be_watched_too(model: Model) -> None:
-    source = writer(model)
-    *_, last = source.run(source.begin(() if model.has_decoder else (5, 6, 7)))
-    source.begin((9,))
-    told: list[str] = []
-    source.trace(last, before=lambda step: told.append(step.name))
+    *again, last = fresh.run(fresh.begin(prompt))
+    assert [state.candidate for state in (*again, last)] == [state.candidate for state in wanted]
+    # its values can be watched too
+    fresh.begin((9,))
+    told.clear()
+    fresh.trace(last, before=lambda step: told.append(step.name))
     assert told
 
 
 # Edits during generation: the same with the cache, without it, and as a trace of the whole text has them
-PROMPT = (5, 1, 7)
+EDITED = (5, 1, 7)
 VECTOR = np.random.default_rng(0).standard_normal(64) * 3
 CHANGES = {
     "steered": [Add("0.output", VECTOR)],
@@ -225,9 +202,8 @@ CHANGES = {
 
 @pytest.fixture(scope="module")
 def steady() -> Model:
-    return Model.load(
-        "decoder", device="cpu", dtype="float64", layers=2, heads=4, d_model=64, d_ff=32, seed=3, max_length=24
-    )
+    sizes = {"layers": 2, "heads": 4, "d_model": 64, "d_ff": 32, "max_length": 24}
+    return Model.load("decoder", device="cpu", dtype="float64", seed=3, **sizes)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -236,7 +212,7 @@ def test_with_the_cache_without_it_and_as_a_trace(steady, name):
     texts = []
     for cached in (True, False):
         writer = Writer(steady, Settings(greedy=True, max_new_tokens=6, use_cache=cached), Rules(), edits=changes)
-        texts.append(list(writer.run(writer.begin(PROMPT))))
+        texts.append(list(writer.run(writer.begin(EDITED))))
     for with_cache, without in zip(*texts, strict=True):
         assert with_cache.ids == without.ids
         np.testing.assert_allclose(with_cache.logits, without.logits, atol=1e-10)
@@ -251,21 +227,20 @@ def test_with_the_cache_without_it_and_as_a_trace(steady, name):
     whole = steady.trace(ids=last.ids).edited(clipped)
     np.testing.assert_allclose(last.logits, whole["output.logits"][-1], atol=1e-10)
     plain = Writer(steady, Settings(greedy=True, max_new_tokens=6), Rules())
-    other = list(plain.run(plain.begin(PROMPT)))[-1]
+    other = list(plain.run(plain.begin(EDITED)))[-1]
     assert not np.allclose(other.logits, last.logits, atol=1e-3)
 
 
 def test_the_trace_of_a_token_has_the_edits(steady):
-    writer = Writer(
-        steady, Settings(greedy=True, max_new_tokens=3), Rules(), edits=[Set("0.output", 0.25, rows=range(4, 5))]
-    )
-    *_, state = (writer.begin(PROMPT), *list(writer.run(writer.begin(PROMPT)))[:3])
+    edits = [Set("0.output", 0.25, rows=range(4, 5))]
+    writer = Writer(steady, Settings(greedy=True, max_new_tokens=3), Rules(), edits=edits)
+    *_, state = (writer.begin(EDITED), *list(writer.run(writer.begin(EDITED)))[:3])
     assert len(state.ids) == 5
     assert (writer.trace(state)["decoder.0.output"] == 0.25).all()
 
 
 def test_edits_of_a_sentence_stand_where_they_were_made(steady):
-    trace = steady.trace(ids=PROMPT)
+    trace = steady.trace(ids=EDITED)
     name = "decoder.0.feed_forward.residual"
     edits = [
         Ablate("decoder.1.self_attention.context", (range(1), range(3), range(16))),
@@ -274,8 +249,8 @@ def test_edits_of_a_sentence_stand_where_they_were_made(steady):
     ]
     changes = [standing(trace.program, edit) for edit in edits]
     writer = Writer(steady, Settings(greedy=True, max_new_tokens=4), Rules(), edits=changes)
-    assert np.allclose(writer.begin(PROMPT).logits, trace.edited(edits)["output.logits"][-1], atol=1e-10)
-    *_, last = writer.run(writer.begin(PROMPT))
+    assert np.allclose(writer.begin(EDITED).logits, trace.edited(edits)["output.logits"][-1], atol=1e-10)
+    *_, last = writer.run(writer.begin(EDITED))
     everywhere = [Ablate("decoder.1.self_attention.context", (range(1), range(len(last.ids)), range(16))), *edits[1:2]]
     patched = [*everywhere, Set(name, 1.0, rows=range(2, 3))]
     assert np.allclose(last.logits, steady.trace(ids=last.ids).edited(patched)["output.logits"][-1], atol=1e-10)
@@ -288,4 +263,4 @@ def test_what_is_of_one_sentence_alone_is_refused(steady):
     with pytest.raises(InputError, match="no step is called 'nothing'"):
         Writer(steady, edits=[Add("nothing", 1.0)])
     with pytest.raises(InputError, match="do not say where they go"):
-        Writer(steady, edits=[Add("0.output", np.ones((3, 64)))]).begin(PROMPT)
+        Writer(steady, edits=[Add("0.output", np.ones((3, 64)))]).begin(EDITED)
