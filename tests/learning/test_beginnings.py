@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -71,21 +70,17 @@ def test_vectors_of_a_file_are_the_first_rows_and_make_the_width(tmp_path: Path)
         ("next-character", {"case": "kept"}, "--case says what a word is"),
         ("next-word", {"split": "runs", "vocab": "english"}, "the vocabulary english says"),
         ("next-word", {"embedding": "ones"}, "--embedding 'ones' is not known"),
+        ("next-word", {"model": "story", "embedding": "zeros"}, "the embedding of story is in its folder"),
     ],
 )
-def test_what_does_not_go_together_is_refused(tmp_path: Path, task: str, more: dict[str, str], says: str) -> None:
+def test_what_does_not_go_together_is_refused(tmp_path, task, more, says) -> None:
     def begin() -> None:
         settings = small(tmp_path, task, **more)
+        settings = dataclasses.replace(settings, sizes={}) if "model" in more else settings
         new_trainer(settings, lines_of_file(settings))
 
     with pytest.raises(UsageError, match=says):
         begin()
-
-
-def test_the_embedding_of_a_checkpoint_is_its_own(tmp_path: Path) -> None:
-    settings = dataclasses.replace(small(tmp_path, "next-word"), sizes={}, model="story", embedding="zeros")
-    with pytest.raises(UsageError, match="the embedding of story is in its folder"):
-        new_trainer(settings, lines_of_file(settings))
 
 
 # The texts that the program makes for itself
@@ -111,59 +106,44 @@ def test_dates_are_real_and_the_source_names_the_same_day():
         assert f"{day.year % 100:02d}" in source
 
 
-def test_questions_and_statements_are_about_as_many():
-    counts = Counter(label for _, label in pairs("question"))
-    assert set(counts) == {"question", "statement"}
+def test_questions_and_statements_are_about_as_many_and_no_single_sign_tells_them_apart():
+    labelled, both = pairs("question"), {"question", "statement"}
+    counts = Counter(label for _, label in labelled)
+    assert set(counts) == both
     assert 0.45 < counts["question"] / MANY < 0.55
+    assert {label for sentence, label in labelled if sentence[-1] not in "?.!"} == both
+    assert {label for sentence, label in labelled if " where " in f" {sentence} "} == both
 
 
-def test_no_single_sign_tells_a_question():
-    labelled = pairs("question")
-    unmarked = [label for sentence, label in labelled if sentence[-1] not in "?.!"]
-    assert {"question", "statement"} == set(unmarked)
-    with_question_word = [label for sentence, label in labelled if " where " in f" {sentence} "]
-    assert {"question", "statement"} == set(with_question_word)
-
-
-def test_a_copied_sequence_is_there_twice():
+def test_a_copied_sequence_is_there_twice_and_stories_keep_to_their_hero():
     for line in lines_of("copy", 100):
         tokens = line.split()
         half = len(tokens) // 2
         assert tokens[:half] == tokens[half:]
-
-
-def test_stories_keep_to_their_hero():
     for story in lines_of("story", 200):
         name = story.split(" called ")[1].split(",")[0]
         assert story.count(name) >= 2
         assert "{" not in story
 
 
-def test_an_unknown_text_is_refused():
+def test_an_unknown_text_or_recipe_is_refused():
     with pytest.raises(UsageError, match="no text is called"):
         next(lines_of("poems", 1))
+    with pytest.raises(UsageError, match="no recipe"):
+        recipe("soup")
 
 
 # The recipes of the models that come with the program
-FEW = {"lines": 300, "batch": 4}
-"""Enough to begin with: the whole text and batch only take longer."""
-
-
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_begins_a_run(name, tmp_path):
-    small = recipe(name)
-    small = replace(small, lines=FEW["lines"], settings={**small.settings, "batch": FEW["batch"]})
+    small = recipe(name)  # the whole text and batch only take longer
+    small = dataclasses.replace(small, lines=300, settings={**small.settings, "batch": 4})
     text = small.write_text(tmp_path)
     assert text.read_text().count("\n") == small.lines
     run = Run.start(tmp_path, Settings(**small.settings, file=str(text)))
     first = run.trainer.advance()
     run.close()
     assert np.isfinite(first.loss)
-
-
-def test_an_unknown_recipe_is_refused():
-    with pytest.raises(UsageError, match="no recipe"):
-        recipe("soup")
 
 
 def test_a_sequence_is_right_as_a_whole_or_not():
@@ -176,17 +156,10 @@ def test_a_sequence_is_right_as_a_whole_or_not():
 # Checkpoints of published families are trained further, saved and resumed
 
 
-@pytest.mark.parametrize(
-    ("family", "task"),
-    [
-        ("gpt2", "next-word"),
-        ("qwen3", "next-word"),
-        ("bert", "masked-word"),
-        ("bart", "pairs"),
-        ("marian", "pairs"),
-        ("t5", "pairs"),
-    ],
-)
+FURTHER = {"next-word": ("gpt2", "qwen3"), "masked-word": ("bert",), "pairs": ("bart", "marian", "t5")}
+
+
+@pytest.mark.parametrize(("task", "family"), [(task, family) for task in FURTHER for family in FURTHER[task]])
 def test_a_published_model_is_trained_further(tmp_path, family, task):
     file = str(text_file(tmp_path, task, 20))
     options = {"steps": 3, "batch": 2, "length": 12, "device": "cpu", "save_every": 100, "accumulate": 1}
@@ -205,24 +178,18 @@ def test_a_published_model_is_trained_further(tmp_path, family, task):
     assert opened.family.model_type == Model.load(REFERENCES / family, device="cpu").family.model_type
 
 
-# Where a trained model answers, as its folder says
-@pytest.mark.parametrize(("name", "first"), [("question", True), ("story", False), ("dates", False)])
-def test_a_model_that_comes_with_the_program_answers_as_its_recipe_says(name, first):
-    assert answers_first(HERE / name) is first
-
-
-@pytest.mark.parametrize(("task", "first"), [("classify", True), ("next-word", False)])
-def test_a_run_and_its_checkpoints_answer_as_its_settings_say(tmp_path, task, first):
-    (tmp_path / "run.json").write_text(json.dumps({"settings": {"task": task}}))
+def test_a_model_answers_where_its_folder_says(tmp_path):
+    answering = {name: answers_first(HERE / name) for name in ("question", "story", "dates")}
+    assert answering == {"question": True, "story": False, "dates": False}
+    # a run and its checkpoints
     checkpoint = tmp_path / "checkpoints" / "000200"
     checkpoint.mkdir(parents=True)
-    assert answers_first(tmp_path) is first
-    assert answers_first(checkpoint) is first
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"settings": 3}', "{", '{"settings": {"task": ["classify"]}}'])
-def test_a_folder_that_does_not_say_it_answers_everywhere(tmp_path, text):
-    (tmp_path / "run.json").write_text(text)
-    assert not answers_first(tmp_path)
+    for task, first in (("classify", True), ("next-word", False)):
+        (tmp_path / "run.json").write_text(json.dumps({"settings": {"task": task}}))
+        assert answers_first(tmp_path) is answers_first(checkpoint) is first
+    # a folder that does not say it answers everywhere
+    for text in ("", "[]", '{"settings": 3}', "{", '{"settings": {"task": ["classify"]}}'):
+        (tmp_path / "run.json").write_text(text)
+        assert not answers_first(tmp_path), text
     assert not answers_first(None)
     assert not answers_first(tmp_path / "none")

@@ -31,16 +31,12 @@ def write(path: Path, records: Iterable[Record], after: int = 0, measured: Measu
     return path.read_text()
 
 
-def test_csv_has_a_head_and_a_line_a_step(tmp_path):
-    path = tmp_path / "log.csv"
-    write(path, map(record, (1, 2)), measured=Measured(1.0, 0.5, 10))
-    first, second = csv.DictReader(path.read_text().splitlines())
+def test_csv_has_a_head_and_a_line_a_step_and_json_the_norms_of_the_layers(tmp_path):
+    text = write(tmp_path / "log.csv", map(record, (1, 2)), measured=Measured(1.0, 0.5, 10))
+    first, second = csv.DictReader(text.splitlines())
     assert float(first["loss"]) == 2.0 / 3.0
     assert (first["step"], first["tokens_per_second"], first["validation_loss"]) == ("1", "200.0", "")
     assert (second["validation_accuracy"], second["validation_perplexity"]) == ("0.5", "2.718281828459045")
-
-
-def test_json_lines_have_the_norms_of_the_layers(tmp_path):
     line = json.loads(write(tmp_path / "log.jsonl", [record(1)]))
     assert line["norms"] == {"decoder.0": 1.5}
     assert line["validation_loss"] is None
@@ -57,24 +53,19 @@ def test_lines_after_the_checkpoint_and_half_lines_are_removed(tmp_path, suffix)
     assert path.read_text() == whole.read_text()
 
 
-def test_a_new_run_writes_over_no_file(tmp_path):
+def test_a_new_run_writes_over_no_file_and_after_no_log(tmp_path):
     path = tmp_path / "log.csv"
     check_new(path)
     path.write_text("mine")
     with pytest.raises(InputError, match="exists: remove it"):
         check_new(path)
-
-
-def test_a_file_that_is_no_log_is_refused(tmp_path):
-    path = tmp_path / "other.csv"
-    path.write_text("name,age\nAda,36\n")
-    with pytest.raises(InputError, match="no log of a run"):
-        Log(path, 3)
-
-
-def test_a_name_says_the_format(tmp_path):
     with pytest.raises(UsageError, match=r"ends in \.csv or \.jsonl"):
         check_new(tmp_path / "log.txt")
+    # a line without its epoch is none
+    for name, text in (("other.csv", "name,age\nAda,36\n"), ("log.jsonl", '{"step": 1}\n')):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InputError, match="is no log of a run"):
+            Log(tmp_path / name, 1)
 
 
 @contextlib.contextmanager
@@ -112,9 +103,7 @@ def test_an_epoch_has_the_means_of_its_steps() -> None:
     ended = [epochs.add(step.epoch, step.loss, step.accuracy) for step in STEPS]
     assert [epoch for epoch in ended if epoch] == [Epoch(1, 4.0, pytest.approx(0.2)), Epoch(2, 1.0, pytest.approx(0.5))]
     assert [place for place, epoch in enumerate(ended) if epoch] == [2, 5]
-
-
-def test_a_step_of_several_epochs_ends_the_last_of_them() -> None:
+    # a step of several ends the last of them
     assert Epochs().add(2.5, 1.0, 0.5) == Epoch(2, 1.0, 0.5)
 
 
@@ -127,10 +116,3 @@ def test_the_log_has_them_where_an_epoch_ends_also_after_it_was_resumed(name: st
         rows = list(csv.DictReader(file)) if name.endswith("csv") else [json.loads(line) for line in file]
     assert [row["epoch_loss"] for row in rows if row["epoch_loss"]] in ([4.0, 1.0], ["4.0", "1.0"])
     assert set(COLUMNS) <= set(rows[0])
-
-
-def test_a_line_without_its_epoch_is_no_log(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text('{"step": 1}\n')
-    with pytest.raises(InputError, match="is no log of a run"):
-        Log(path, 1)

@@ -53,17 +53,9 @@ def adam(decay: float, *, decoupled: bool) -> list[float]:
 
 
 @pytest.mark.parametrize("decay", [0.0, DECAY])
-def test_sgd_has_momentum(decay):
+def test_sgd_has_momentum_adam_corrects_its_means_and_adamw_decays_apart_from_the_gradient(decay):
     assert moved(Sgd(), decay) == pytest.approx(sgd(decay), rel=1e-12)
-
-
-@pytest.mark.parametrize("decay", [0.0, DECAY])
-def test_adam_corrects_its_means(decay):
     assert moved(Adam(), decay) == pytest.approx(adam(decay, decoupled=False), rel=1e-12)
-
-
-@pytest.mark.parametrize("decay", [0.0, DECAY])
-def test_adamw_decays_apart_from_the_gradient(decay):
     assert moved(AdamW(), decay) == pytest.approx(adam(decay, decoupled=True), rel=1e-12)
 
 
@@ -81,13 +73,9 @@ def test_state_and_weights_keep_their_precision_and_place(name):
 
 # Learning rates by step, and gradients that are too long
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_the_warm_up_is_linear(name):
+def test_the_warm_up_is_linear_and_without_one_the_first_step_is_a_whole_one(name):
     shares = [SCHEDULES[name](step, 10, 100) for step in range(1, 11)]
     assert shares == pytest.approx([step / 10 for step in range(1, 11)])
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_without_a_warm_up_the_first_step_is_a_whole_one(name):
     assert SCHEDULES[name](1, 0, 100) == pytest.approx(1, abs=1e-3)
 
 
@@ -107,45 +95,31 @@ def test_after_the_warm_up(name, step, share):
     assert SCHEDULES[name](step, 10, 100) == pytest.approx(share, abs=1e-12)
 
 
-def gradients() -> dict[str, np.ndarray]:
-    return {
+def test_gradients_that_are_too_long_together_are_scaled_and_layers_have_norms_of_their_own():
+    given = {
         "decoder.0.a.weight": np.array([[3.0, 0.0]]),
         "decoder.1.b.bias": np.array([4.0]),
         "embedding.t.weight": np.zeros(2),
     }
-
-
-def test_the_norm_is_of_all_gradients_together():
-    assert optimizers.norm(optimizers.squares(gradients())) == pytest.approx(5)
-
-
-def test_layers_have_norms_of_their_own():
-    norms = optimizers.layer_norms(optimizers.squares(gradients()))
+    slopes = {name: each.copy() for name, each in given.items()}
+    assert optimizers.norm(optimizers.squares(slopes)) == pytest.approx(5)
+    norms = optimizers.layer_norms(optimizers.squares(slopes))
     assert norms == pytest.approx({"decoder.0": 3.0, "decoder.1": 4.0, "embedding": 0.0})
-
-
-def test_long_gradients_are_scaled_to_the_longest_allowed():
-    slopes = gradients()
+    # short ones stay as they are
+    optimizers.clip(slopes, 5.0, 5.1)
+    assert all(np.array_equal(slopes[name], given[name]) for name in slopes)
+    # long ones are scaled to the longest allowed
     optimizers.clip(slopes, 5.0, 1.0)
     assert optimizers.norm(optimizers.squares(slopes)) == pytest.approx(1, rel=1e-5)
     assert slopes["decoder.0.a.weight"][0, 0] / slopes["decoder.1.b.bias"][0] == pytest.approx(3 / 4)
 
 
-def test_short_gradients_stay_as_they_are():
-    slopes = gradients()
-    optimizers.clip(slopes, 5.0, 5.1)
-    assert all(np.array_equal(slopes[name], gradients()[name]) for name in slopes)
-
-
-@pytest.mark.parametrize(
-    ("weight", "layer"),
-    [
+def test_the_layer_of_a_weight():
+    for weight, layer in (
         ("decoder.0.self_attention.query.weight", "decoder.0"),
         ("embedding.tokens.weight", "embedding"),
         ("decoder.embedding.positions.weight", "decoder.embedding"),
         ("decoder.norm.weight", "decoder.norm"),
         ("output.logits.bias", "output"),
-    ],
-)
-def test_the_layer_of_a_weight(weight, layer):
-    assert optimizers.layer_of(weight) == layer
+    ):
+        assert optimizers.layer_of(weight) == layer

@@ -30,37 +30,26 @@ def words(data: Data, ids: np.ndarray) -> str:
     return " ".join("_" if i < 0 else data.vocabulary.word(int(i)) for i in ids)
 
 
-def test_every_word_predicts_the_next(tmp_path):
-    data = read(tmp_path, "next-word", "The sea, the\nshore.\n")
-    assert [words(data, row.ids) for row in data.rows] == ["[BOS] the sea ,", "the shore ."]
-    assert [words(data, row.targets) for row in data.rows] == ["the sea , the", "shore . [EOS]"]
+EXAMPLES = {
+    "next-word": ("The sea, the\nshore.\n", [("[BOS] the sea ,", "the sea , the"), ("the shore .", "shore . [EOS]")]),
+    "next-character": ("ab\na", [("[BOS] a b \n", "a b \n a"), ("a", "[EOS]")]),
+    "classify": (
+        "who is there\tquestion\nit is me\tstatement\n",
+        [("who is there", "question _ _"), ("it is me", "statement _ _")],
+    ),
+    "pairs": (  # what is longer is cut
+        "the dog\tder Hund\na b c d e f\tg h i j k\n\n",
+        [("the dog", "[BOS] der hund", "der hund [EOS]"), ("a b c d", "[BOS] g h i", "g h i [EOS]")],
+    ),
+}
 
 
-def test_every_character_predicts_the_next_over_line_ends(tmp_path):
-    data = read(tmp_path, "next-character", "ab\na", length=10)
-    (row,) = data.rows
-    assert words(data, row.ids) == "[BOS] a b \n a"
-    assert words(data, row.targets) == "a b \n a [EOS]"
-
-
-def test_the_target_of_a_line_is_its_label_at_the_first_token(tmp_path):
-    data = read(tmp_path, "classify", "who is there\tquestion\nit is me\tstatement\n")
-    assert [words(data, row.ids) for row in data.rows] == ["who is there", "it is me"]
-    assert [words(data, row.targets) for row in data.rows] == ["question _ _", "statement _ _"]
-
-
-def test_the_decoder_reads_the_begin_word_and_predicts_the_end(tmp_path):
-    data = read(tmp_path, "pairs", "the dog\tder Hund\nthe sea\tdas Meer\n")
-    row = data.rows[0]
-    assert words(data, row.ids) == "the dog"
-    assert words(data, row.decoder_ids) == "[BOS] der hund"
-    assert words(data, row.targets) == "der hund [EOS]"
-
-
-def test_what_is_longer_is_cut(tmp_path):
-    data = read(tmp_path, "pairs", "a b c d e f\tg h i j k\n\n")
-    assert words(data, data.rows[0].ids) == "a b c d"
-    assert words(data, data.rows[0].targets) == "g h i [EOS]"
+@pytest.mark.parametrize("task", EXAMPLES)
+def test_a_task_makes_its_examples_of_a_text(tmp_path, task):
+    text, wanted = EXAMPLES[task]
+    data = read(tmp_path, task, text)
+    parts = ("ids", "decoder_ids", "targets") if task == "pairs" else ("ids", "targets")
+    assert [tuple(words(data, getattr(row, part)) for part in parts) for row in data.rows] == wanted
 
 
 def test_fifteen_in_a_hundred_words_are_predicted_most_of_them_hidden(tmp_path):
@@ -74,6 +63,11 @@ def test_fifteen_in_a_hundred_words_are_predicted_most_of_them_hidden(tmp_path):
     assert (row.ids[chosen] == 2).mean() == pytest.approx(0.8, abs=0.03)
     assert (row.ids[chosen] == ids[chosen]).mean() == pytest.approx(0.1, abs=0.02)
     assert not set(row.ids) & {0, 1}
+    # one word at least is predicted, and no special one
+    vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", "a", "b"), 0, "words", None)
+    for seed in range(50):
+        row = draw_masked(Row(np.array([0, 3, 0]), np.array([0, 3, 0])), np.random.default_rng(seed), vocabulary)
+        assert row.targets.tolist() == [-1, 3, -1]
 
 
 def test_training_and_validation_never_draw_the_same(tmp_path, monkeypatch):
@@ -91,13 +85,6 @@ def test_training_and_validation_never_draw_the_same(tmp_path, monkeypatch):
     assert len(list(data.validation())) > 1
     assert training
     assert training.isdisjoint(asked)
-
-
-def test_one_word_at_least_is_predicted_and_no_special_one():
-    vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", "a", "b"), 0, "words", None)
-    for seed in range(50):
-        row = draw_masked(Row(np.array([0, 3, 0]), np.array([0, 3, 0])), np.random.default_rng(seed), vocabulary)
-        assert row.targets.tolist() == [-1, 3, -1]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -143,24 +130,17 @@ def test_a_line_that_is_read_in_parts_is_learned_from(tmp_path, task, examples):
     assert len(data.rows) == examples
 
 
-def test_too_few_lines_to_validate_on(tmp_path):
+def test_what_cannot_be_validated_on_or_lacks_a_word_of_the_task_is_refused(tmp_path):
     path = tmp_path / "one.txt"
     path.write_text("a\tb\n")
     settings = Settings("pairs", str(path))
     lines = lines_of(settings)
     with pytest.raises(InputError, match="too few to validate on"):
         read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
-
-
-def test_a_vocabulary_that_lacks_a_word_of_the_task_is_refused(tmp_path):
-    path = text_file(tmp_path, "masked-word")
-    settings = Settings("masked-word", str(path))
+    settings = Settings("masked-word", str(text_file(tmp_path, "masked-word")))
     plain = Vocabulary("plain", ("[UNK]", "[PAD]", "the"), 0, "words", None)
     with pytest.raises(InputError, match=r"plain has no \[MASK\]"):
         read_data(settings, lines_of(settings), tokenizer_for(plain))
-
-
-def test_tasks_are_called_as_their_files():
     assert [task_of(name).name for name in TASKS] == list(TASKS)
 
 
@@ -169,14 +149,11 @@ def row(*ids: int) -> Row:
     return Row(np.array(ids), np.array(ids) + 1)
 
 
-def test_rows_are_padded_to_the_longest():
+def test_rows_are_padded_to_the_longest_and_two_sequences_apart():
     batch = together([row(5, 6, 7), row(8)], pad_id=0)
     assert batch.ids.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert batch.targets.tolist() == [[6, 7, 8], [9, -1, -1]]
     assert (batch.tokens, batch.counted) == (4, 4)
-
-
-def test_two_sequences_are_padded_apart():
     rows = [Row(np.array([5, 6]), np.array([7]), np.array([2])), Row(np.array([5]), np.array([7, 8]), np.array([2, 7]))]
     batch = together(rows, pad_id=1)
     assert batch.ids.tolist() == [[5, 6], [5, 1]]
@@ -184,25 +161,19 @@ def test_two_sequences_are_padded_apart():
     assert batch.targets.tolist() == [[7, -1], [7, 8]]
 
 
-def test_every_epoch_has_every_example_once_in_an_order_of_its_own():
+def test_every_epoch_has_every_example_once_in_an_order_of_its_own_by_the_seed_alone():
     order = Order(10, 4, seed=1)
     epochs = [np.concatenate([order.examples(3 * epoch + i) for i in range(3)]) for epoch in range(3)]
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
-
-
-def test_the_order_depends_on_the_seed_alone():
-    assert np.array_equal(Order(10, 4, 1).examples(7), Order(10, 4, 1).examples(7))
+    assert np.array_equal(Order(10, 4, 1).examples(7), order.examples(7))
     assert not np.array_equal(Order(1000, 400, 1).examples(0), Order(1000, 400, 2).examples(0))
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize(("count", "share", "held_out"), [(20, 0.1, 2), (3, 0.01, 1), (2, 0.9, 1), (9, 0.0, 0)])
-def test_some_examples_are_held_out(count, share, held_out, whole):
-    learned, validated = split(count, share, 1, whole=whole)
-    assert len(validated) == held_out
-    assert sorted([*learned, *validated]) == list(range(count))
-
-
-def test_the_end_of_a_text_is_held_out():
+def test_some_examples_are_held_out_of_a_whole_text_its_end():
+    for whole in (True, False):
+        for count, share, held_out in ((20, 0.1, 2), (3, 0.01, 1), (2, 0.9, 1), (9, 0.0, 0)):
+            learned, validated = split(count, share, 1, whole=whole)
+            assert len(validated) == held_out
+            assert sorted([*learned, *validated]) == list(range(count))
     assert split(10, 0.2, 1, whole=True)[1].tolist() == [8, 9]

@@ -44,12 +44,12 @@ def induction(of: Model, ids: list[int]) -> float:
     return max(max(layer.values["induction"]) for layer in layers)
 
 
-def test_there_is_a_model_for_every_recipe():
+def test_there_is_a_small_model_for_every_recipe_found_through_a_link_too(tmp_path):
     assert trained_models() == RECIPES
-
-
-def test_all_together_are_small():
     assert sum(path.stat().st_size for name in RECIPES for path in (HERE / name).rglob("*.*")) <= MOST_BYTES
+    link = tmp_path / "linked"
+    link.symlink_to(HERE, target_is_directory=True)
+    assert runpy.run_path(str(link / "__init__.py"))["HERE"] == HERE
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -68,23 +68,21 @@ def test_fresh_lines_are_predicted_as_well_as_is_written_down(name):
     assert again.loss == pytest.approx(facts["loss"], rel=0.1, abs=0.01)
     assert again.accuracy == pytest.approx(facts["accuracy"], abs=0.02)
     assert again.exact == pytest.approx(facts["exact"], abs=0.02)
-
-
-def test_questions_are_told_from_statements():
-    assert measured("question").accuracy > 0.97
+    assert again.perplexity == pytest.approx(Measured(facts["loss"], 0.0, 0).perplexity, rel=0.1)
+    assert name != "question" or again.accuracy > 0.97
 
 
 def test_dates_are_written_right_one_character_after_another():
     of, settings = model("dates"), Settings(greedy=True)
     wrong = []
-    for line in lines_of("dates", 60, FRESH):
+    for line in lines_of("dates", 30, FRESH):
         source, wanted = line.split("\t")
         writer = Writer(of, settings, source=of.encode(source).ids)
         *_, last = writer.run(writer.begin(writer.prompt().ids))
         written = "".join(of.word(token) for token in last.written if token != of.vocabulary.end_id)
         if written != wanted:
             wrong.append((source, written))
-    assert len(wrong) < 0.02 * 60, wrong
+    assert not wrong
 
 
 def test_the_copy_model_has_induction_heads_and_an_untrained_one_has_none():
@@ -97,11 +95,6 @@ def test_the_copy_model_has_induction_heads_and_an_untrained_one_has_none():
         assert induction(trained, ids) > 2 * induction(untrained, ids)
 
 
-def test_the_perplexity_of_stories_is_as_stated():
-    stated = Measured(about("story")["loss"], 0.0, 0).perplexity
-    assert measured("story").perplexity == pytest.approx(stated, rel=0.1)
-
-
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_story_is_of_words_of_its_corpus(seed):
     of = model("story")
@@ -112,9 +105,3 @@ def test_a_story_is_of_words_of_its_corpus(seed):
     words = re.findall(r"\w+", text)[:-1]
     assert len(words) > 20
     assert set(words) <= known
-
-
-def test_the_trained_models_are_found_through_a_link(tmp_path):
-    link = tmp_path / "linked"
-    link.symlink_to(HERE, target_is_directory=True)
-    assert runpy.run_path(str(link / "__init__.py"))["HERE"] == HERE
