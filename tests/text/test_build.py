@@ -15,10 +15,9 @@ import pytest
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text import build
-from tui_transformer.text.build import SPECIALS, Built, WordCounts, build_bpe, build_characters, build_words
+from tui_transformer.text.build import SPECIALS, WordCounts, build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.files import read_lines
-from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.text.vocabulary_rules import Specials
 
 SPECIAL = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
@@ -26,43 +25,33 @@ LINES = ["The cat sat, the dog ran.\n", "A Bird isn't the cat!\n"]
 TAGS = Specials("<pad>", "<unk>", "<s>", "</s>")
 
 
-def reopened(words: Vocabulary, folder: Path) -> Vocabulary:
-    name, text = words.file()
-    (folder / name).write_text(text, encoding="utf-8")
-    return load_vocabulary(folder / name)
-
-
 def test_words_come_by_frequency_and_equal_ones_in_the_order_in_which_they_appear() -> None:
-    words = build_words(LINES, 100).vocabulary
+    built = build_words(LINES, 100)
     rest = ("the", "cat", "sat", ",", "dog", "ran", ".", "a", "bird", "isn't", "!")
+    words = built.vocabulary
     assert words.words == SPECIAL + rest
     assert (words.pad_id, words.unknown_id, words.begin_id, words.end_id) == (0, 1, 2, 3)
     assert words.special_ids == {0, 1, 2, 3}
+    # a text is cut by them as it was counted
+    encoding = tokenizer_for(words).encode("".join(LINES))
+    assert not any(token.unknown for token in encoding.tokens)
+    assert len(encoding.tokens) == built.tokens
 
 
-def test_size_counts_the_special_words_and_rare_words_are_left_out() -> None:
-    assert build_words(LINES, 6).vocabulary.words == (*SPECIAL, "the", "cat")
-    assert build_words(LINES, 100, min_frequency=2).vocabulary.words == (*SPECIAL, "the", "cat")
-
-
-def test_counts_and_coverage_are_those_of_the_text() -> None:
+def test_size_counts_the_special_words_and_counts_and_coverage_are_those_of_the_text() -> None:
     built = build_words(LINES, 6)
+    assert built.vocabulary.words == (*SPECIAL, "the", "cat")
     assert built.counts == (0, 0, 0, 0, 3, 2)
     assert (built.tokens, built.distinct) == (14, 11)
     assert built.coverage == 5 / 14
-
-
-def test_special_words_in_the_text_are_counted_as_such() -> None:
+    # rare words are left out, and those longer than an entry can be
+    assert build_words(LINES, 100, min_frequency=2).vocabulary.words == (*SPECIAL, "the", "cat")
+    built = build_words(["x" * 2_000 + " a"], 10)
+    assert (built.vocabulary.words[4:], built.tokens) == (("a",), 2)
+    # special words in the text are counted as such
     built = build_words(["[BOS] a b [EOS] a"], 100)
     assert built.vocabulary.words == (*SPECIAL, "a", "b")
     assert built.counts == (0, 0, 1, 1, 2, 1)
-
-
-def test_built_words_cut_a_text_as_the_text_was_counted() -> None:
-    built = build_words(LINES, 100)
-    encoding = tokenizer_for(built.vocabulary).encode("".join(LINES))
-    assert not any(token.unknown for token in encoding.tokens)
-    assert len(encoding.tokens) == built.tokens
 
 
 def test_characters_keep_case_spaces_and_line_breaks() -> None:
@@ -75,6 +64,11 @@ def test_characters_keep_case_spaces_and_line_breaks() -> None:
     assert (encoding.tokens[-1].unknown, encoding.tokens[-1].text) == (True, "ü")
     assert tokenizer.decode(encoding.ids[:5]) == "a B\n[EOS]"
     assert [words.reading(i) for i in (4, 5, 7)] == ["a", "line break", "a space"]
+    # too many are refused or cut
+    with pytest.raises(InputError, match="3 tokens, the limit is 2"):
+        tokenizer.encode("abB", max_tokens=2)
+    cut = tokenizer.encode("abB", max_tokens=2, cut=True)
+    assert (cut.ids, cut.cut) == ((4, 6), 1)
 
 
 def test_special_words_are_told_from_characters() -> None:
@@ -83,14 +77,6 @@ def test_special_words_are_told_from_characters() -> None:
     assert [token.special for token in tokens] == [False, True, False, False]
     assert [token.unknown for token in tokens] == [False, False, False, True]
     assert [(token.start, token.end) for token in tokens] == [(0, 1), (1, 6), (6, 7), (7, 8)]
-
-
-def test_characters_that_are_too_many_are_refused_or_cut() -> None:
-    tokenizer = tokenizer_for(build_characters(["abc"], 100).vocabulary)
-    with pytest.raises(InputError, match="3 tokens, the limit is 2"):
-        tokenizer.encode("abc", max_tokens=2)
-    cut = tokenizer.encode("abc", max_tokens=2, cut=True)
-    assert (cut.ids, cut.cut) == ((4, 5), 1)
 
 
 def test_byte_pairs_write_every_text() -> None:
@@ -105,11 +91,11 @@ def test_byte_pairs_write_every_text() -> None:
 
 @pytest.mark.parametrize("specials", [SPECIALS, TAGS])
 @pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
-def test_a_built_vocabulary_opens_again_and_cuts_the_same(
-    build: Callable[..., Built], specials: Specials, tmp_path: Path
-) -> None:
+def test_a_built_vocabulary_opens_again_and_cuts_the_same(build, specials: Specials, tmp_path: Path) -> None:
     made = build([*LINES, "  \ttabs\u2028and \u202e marks \\n #!vocabulary\n"], 300, 1, specials).vocabulary
-    again = reopened(made, tmp_path)
+    name, written = made.file()
+    (tmp_path / name).write_text(written, encoding="utf-8")
+    again = load_vocabulary(tmp_path / name)
     text = "".join(LINES) + f"{specials.begin} unseen ☃ \\n"
     assert (again.words, again.kind, again.special_ids) == (made.words, made.kind, made.special_ids)
     assert (again.pad_id, again.begin_id, again.end_id) == (made.pad_id, made.begin_id, made.end_id) == (0, 2, 3)
@@ -131,44 +117,33 @@ def test_a_built_vocabulary_opens_again_and_cuts_the_same(
         (UsageError, Specials, ("[A B]", "[C]", "[D]", "[E]"), "special word"),
     ],
 )
-def test_what_cannot_be_built_is_refused(
-    error: type[InputError], build: Callable[..., object], given: tuple[object, ...], problem: str
-) -> None:
+def test_what_cannot_be_built_is_refused(error, build, given, problem) -> None:
     with pytest.raises(InputError, match=problem) as refused:
         build(*given)
     assert refused.type is error
 
 
-def test_counts_are_exact_however_little_memory_they_take() -> None:
+def test_counts_are_exact_however_little_memory_they_take(monkeypatch) -> None:
     lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
     whole = build_words(lines, 60, 2)
     spilled = build_words(lines, 60, 2, together=100, room=20)
     assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)
     assert (spilled.tokens, spilled.distinct) == (whole.tokens, whole.distinct)
     assert whole.distinct == len(set(" ".join(lines).split()))
-
-
-def test_a_table_that_grows_too_large_goes_to_a_file() -> None:
+    # a table that grows too large goes to a file
     with WordCounts(2) as counts:
-        counts.add(Counter("cab"))
-        counts.add(Counter("bad"))
-        counts.add(Counter("b"))
+        for letters in ("cab", "bad", "b"):
+            counts.add(Counter(letters))
         assert len(counts.runs) == 2
         assert counts.most_common(2).words == (("b", 3), ("a", 2))
 
-
-def test_counts_that_cannot_be_written_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    # which may have no room
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(build.tempfile, "TemporaryFile", full)
     with WordCounts(1) as counts, pytest.raises(InputError, match="No space left on device"):
         counts.add(Counter("ab"))
-
-
-def test_words_longer_than_an_entry_can_be_are_never_kept() -> None:
-    built = build_words(["x" * 2_000 + " a"], 10)
-    assert (built.vocabulary.words[4:], built.tokens) == (("a",), 2)
 
 
 def test_builds_are_the_same_in_every_process() -> None:
@@ -190,13 +165,10 @@ def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path) -> None
     seen: list[int] = []
     assert list(read_lines([first, second], seen.append, chunk=3)) == ["é one\n", "two", "\n", "😊"]
     assert sum(seen) == first.stat().st_size + second.stat().st_size
-
-
-def test_a_line_that_never_ends_comes_in_parts(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("one two three four" + "x" * 20)
-    parts = list(read_lines([path], longest=8))
-    assert "".join(parts) == path.read_text()
+    # one that never ends comes in parts
+    first.write_text("one two three four" + "x" * 20)
+    parts = list(read_lines([first], longest=8))
+    assert "".join(parts) == first.read_text()
     assert parts[0] == "one two "
     assert max(map(len, parts)) == 8
 
@@ -236,12 +208,6 @@ def test_headers_that_cannot_be_read_are_refused(text: str, problem: str, tmp_pa
     path.write_text(text)
     with pytest.raises(InputError, match=problem):
         load_vocabulary(path)
-
-
-def test_a_list_that_begins_with_special_words_keeps_their_order(tmp_path: Path) -> None:
-    path = tmp_path / "words.txt"
-    path.write_text("[PAD]\n[UNK]\na\n")
-    assert load_vocabulary(path).words == ("[PAD]", "[UNK]", "a")
 
 
 def test_a_word_of_a_million_letters_is_learned_from_in_parts() -> None:

@@ -45,22 +45,15 @@ def test_visible_leaves_no_unseen_character() -> None:
     planes = [*range(0x20000), *range(0xE0000, 0xE0400), 0xF0000, sys.maxunicode]
     shown = visible("".join(map(chr, planes)))
     assert {unicodedata.category(character) for character in set(shown)}.isdisjoint(UNSEEN)
-
-
-def test_visible_twice_is_visible_once() -> None:
     text = "\u0301\x1b[2J\u202e猫\ufe0f\n"
     assert visible(visible(text)) == visible(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [("", 0), ("abc", 3), ("猫", 2), ("🌊", 2), ("e\u0301", 1), ("한", 2), ("\x1b", 1), ("\u202e", 6), ("ｗ", 2)],
-)
-def test_cells_counts_the_columns_of_the_shown_text(text: str, width: int) -> None:
-    assert cells(text) == width
+WIDTHS = {"": 0, "abc": 3, "猫": 2, "🌊": 2, "e\u0301": 1, "한": 2, "\x1b": 1, "\u202e": 6, "ｗ": 2}
 
 
 def test_the_width_of_every_shown_character_is_the_one_the_screen_uses() -> None:
+    assert {text: cells(text) for text in WIDTHS} == WIDTHS
     shown = [chr(code) for code in range(0x20, 0x20000) if visible(chr(code)) == chr(code)]
     assert [hex(ord(c)) for c in shown if cells(c) != get_character_cell_size(c)] == []
 
@@ -85,22 +78,16 @@ def test_fit_cuts_or_pads_to_the_width(text: str, width: int, fitted: str) -> No
     assert fit(text, width) == fitted
 
 
-def test_fit_aligns_right() -> None:
+def test_fit_gives_exactly_the_cells_asked_for() -> None:
+    for text in ("forcefully", "猫🌊ab", "\u0301\x1b\u202e", "한e\u0301❤\ufe0f", "👩\u200d💻"):
+        assert [cell_len(fit(text, width)) for width in range(12)] == list(range(12)), text
     assert fit("7", 3, align="right") == "  7"
 
 
-@pytest.mark.parametrize("text", ["forcefully", "猫🌊ab", "\u0301\x1b\u202e", "한e\u0301❤\ufe0f", "👩\u200d💻"])
-@pytest.mark.parametrize("width", range(12))
-def test_fit_gives_exactly_the_cells_asked_for(text: str, width: int) -> None:
-    assert cell_len(fit(text, width)) == width
-
-
-def test_a_token_of_spaces_is_seen():
-    assert token_label(" ") == "␣"
-    assert token_label("  ") == "␣␣"
-    assert token_label("") == ""
-    assert token_label("a b") == "a b"
-    assert token_label("\n") == visible("\n")
+def test_a_token_of_spaces_is_seen_and_a_label_is_harmless():
+    labels = {" ": "␣", "  ": "␣␣", "": "", "a b": "a b", "\n": visible("\n")}
+    assert {text: token_label(text) for text in labels} == labels
+    assert "\x1b" not in piece_label("Ä\x9b[31m", "marked spaces") + piece_label("\x1b[31m", "words")
 
 
 READINGS = [
@@ -156,7 +143,3 @@ def test_every_byte_has_one_character():
 )
 def test_a_label_has_one_sign_for_a_space(piece, style, label) -> None:
     assert piece_label(piece, style) == label
-
-
-def test_a_label_is_harmless() -> None:
-    assert "\x1b" not in piece_label("Ä\x9b[31m", "marked spaces") + piece_label("\x1b[31m", "words")

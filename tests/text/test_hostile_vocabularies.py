@@ -222,11 +222,7 @@ def gguf(path: Path, entries: dict[str, Any]) -> GgufFile:
     ("kind", "entries", "says"),
     [
         ("llama", {"tokens": [*GGUF["llama"]["tokens"][:-1], "a" * 100_000]}, "a piece has 100,000 characters"),
-        (
-            "t5",
-            {"precompiled_charsmap": np.frombuffer(b"\4\0\0\0\xff\xff\xff\x7fa\0", "u1")},
-            "leads behind its end",
-        ),
+        ("t5", {"precompiled_charsmap": np.frombuffer(b"\4\0\0\0\xff\xff\xff\x7fa\0", "u1")}, "leads behind its end"),
     ],
 )
 def test_a_very_long_piece_and_a_broken_table_of_characters_of_a_gguf_file_are_refused(

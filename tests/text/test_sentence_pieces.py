@@ -84,12 +84,19 @@ def test_marian_cuts_by_the_source_model_and_takes_ids_from_the_table(marian: Pa
     assert (words.pad_id, words.end_id, words.unknown_id) == (0, 1, 2)
 
 
-def test_marian_keeps_the_code_of_a_language_whole(marian: Path) -> None:
+def test_marian_keeps_the_code_of_a_language_whole_and_a_limit(marian: Path) -> None:
     tokenizer = tokenizer_for(load_vocabulary(marian / "source.spm"))
     first, *rest = tokenizer.encode(">>de<< The shore").tokens
     assert (first.id, first.text, first.special) == (3, ">>de<<", True)
     assert [token.id for token in rest] == list(tokenizer.encode("The shore").ids)
     assert tokenizer.encode(">>xx<< The shore").tokens[0].unknown
+    # a limit is kept, and the end with it
+    whole = tokenizer.encode("The waves crashed")
+    short = tokenizer.encode("The waves crashed", max_tokens=4, cut=True)
+    assert short.ids == (*whole.ids[:3], whole.ids[-1])
+    assert short.cut == len(whole.ids) - 4
+    with pytest.raises(InputError, match="the limit is 4"):
+        tokenizer.encode("The waves crashed", max_tokens=4)
 
 
 def test_marian_cuts_what_the_decoder_writes_by_the_target_model(marian: Path, trained: dict[str, bytes]) -> None:
@@ -100,9 +107,15 @@ def test_marian_cuts_what_the_decoder_writes_by_the_target_model(marian: Path, t
     assert model.encode_target(text).ids == (model.config.start_id, *expected)
     assert model.encode("the shore").ids != model.encode_target("the shore").ids
     assert model.tokenizer.decode(expected) == text
-
-
-def test_a_model_without_its_table_is_refused(marian: Path) -> None:
+    # so it does when it was saved
+    copy = marian / "copy"
+    model.save(copy)
+    again = Model.load(copy, device="cpu")
+    for text in ("The shore", "das Ufer"):
+        assert again.encode(text) == model.encode(text)
+        assert again.encode_target(text) == model.encode_target(text)
+    assert target_tokenizer(again.tokenizer).vocabulary.words == again.vocabulary.words
+    # without its table it is refused
     (marian / "vocab.json").unlink()
     with pytest.raises(InputError, match=r"source.spm has no vocab.json beside it"):
         load_vocabulary(marian / "source.spm")
@@ -141,42 +154,20 @@ def test_llama_begins_with_its_begin_and_writes_bytes(one, trained) -> None:
     assert tokenizer.vocabulary.reading(tokens[-1].id) in ("x", "x, after a space")
 
 
-def test_options_say_what_stands_around_a_text(one, tmp_path) -> None:
+def test_options_say_what_stands_around_a_text_and_which_tokens_are_added(one, tmp_path) -> None:
     path = one("tokenizer.model")
     (tmp_path / "tokenizer_config.json").write_text('{"add_bos_token": false, "add_eos_token": true}')
     assert tokenizer_for(load_vocabulary(path)).encode("the").tokens[-1].text == "</s>"
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLNetTokenizer"}')
     with pytest.raises(InputError, match=r"is not the whole of a XLNetTokenizer: a tokenizer.json is needed"):
         load_vocabulary(path)
-
-
-def test_added_tokens_are_honoured(one, tmp_path) -> None:
-    path = one("tokenizer.model")
+    # added tokens are honoured
+    (tmp_path / "tokenizer_config.json").unlink()
     (tmp_path / "added_tokens.json").write_text('{"<tool>": 300}')
     (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<tool>"]}')
     words = load_vocabulary(path)
     token = tokenizer_for(words).encode("the <tool>").tokens[-1]
     assert (token.id, token.text, token.special, words.rows) == (300, "<tool>", True, 300)
-
-
-def test_a_limit_is_kept_and_the_end_with_it(marian: Path) -> None:
-    tokenizer = tokenizer_for(load_vocabulary(marian / "source.spm"))
-    whole = tokenizer.encode("The waves crashed")
-    short = tokenizer.encode("The waves crashed", max_tokens=4, cut=True)
-    assert short.ids == (*whole.ids[:3], whole.ids[-1])
-    assert short.cut == len(whole.ids) - 4
-    with pytest.raises(InputError, match="the limit is 4"):
-        tokenizer.encode("The waves crashed", max_tokens=4)
-
-
-def test_a_saved_model_opens_with_both_of_its_models(marian: Path, tmp_path: Path) -> None:
-    model, copy = Model.load(marian, device="cpu"), tmp_path / "copy"
-    model.save(copy)
-    again = Model.load(copy, device="cpu")
-    for text in ("The shore", "das Ufer"):
-        assert again.encode(text) == model.encode(text)
-        assert again.encode_target(text) == model.encode_target(text)
-    assert target_tokenizer(again.tokenizer).vocabulary.words == again.vocabulary.words
 
 
 @pytest.fixture
@@ -211,23 +202,16 @@ def test_a_model_of_two_vocabularies_reads_one_and_writes_the_other(two_sided: P
         assert [row(i) for i in range(2, 9)] == [token_label(word) for word in list(words)[2:9]]
 
 
-def test_ids_of_either_side_are_those_of_its_own_vocabulary(two_sided: Path) -> None:
+def test_ids_of_either_side_are_those_of_its_own_vocabulary_also_where_it_was_saved(two_sided, tmp_path) -> None:
     model = Model.load(two_sided, device="cpu")
     assert model.trace(ids=[23, 4], decoder_ids=[0, 18])["decoder.tokens"].tolist() == [0, 18]
     with pytest.raises(InputError, match="token ID 19 is outside the vocabulary: IDs go from 0 to 18"):
         model.trace(ids=[23, 4], decoder_ids=[0, 19])
-
-
-def test_such_a_model_is_saved_with_both_tables(two_sided: Path, tmp_path: Path) -> None:
-    model = Model.load(two_sided, device="cpu")
     model.save(tmp_path / "saved")
     again = Model.load(tmp_path / "saved", device="cpu")
     assert again.config == model.config
     logits = [each.trace("the wave", decoder_text="die Welle")["output.logits"] for each in (model, again)]
     assert np.array_equal(*logits)
-
-
-def test_a_missing_table_of_the_target_is_named(two_sided: Path) -> None:
     (two_sided / "target_vocab.json").unlink()
     with pytest.raises(InputError, match=r"target_vocab\.json beside it"):
         Model.load(two_sided, device="cpu")
@@ -240,20 +224,15 @@ def test_a_broken_model_is_one_line(tmp_path: Path) -> None:
         load_vocabulary(tmp_path / "spiece.model")
 
 
-def test_without_the_extra_the_file_and_the_way_to_install_it_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_the_file_and_the_way_to_install_it_are_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     sentence_pieces.processor.cache_clear()
     (tmp_path / "tokenizer.model").write_bytes(b"")
     with pytest.raises(InputError, match=r"tokenizer.model needs the extra .* pip install 'sentencepiece>=0.2.3'") as e:
         load_vocabulary(tmp_path / "tokenizer.model")
     assert "\n" not in str(e.value)
-
-
-def test_marian_opens_without_the_extra_for_token_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    sentence_pieces.processor.cache_clear()
+    # Marian opens for IDs of tokens
+    (tmp_path / "tokenizer.model").unlink()
     for name in ("config.json", "model.safetensors"):
         shutil.copy(REFERENCES / "marian" / name, tmp_path / name)
     (tmp_path / "source.spm").write_bytes(b"")
@@ -282,13 +261,6 @@ def word_pieces(tmp_path: Path) -> Path:
     return tmp_path / "vocab.txt"
 
 
-@pytest.fixture
-def byte_pairs(tmp_path: Path) -> Path:
-    write(tmp_path, "vocab.json", BYTES)
-    write(tmp_path, "merges.txt", MERGES)
-    return tmp_path / "vocab.json"
-
-
 def tokens(path: Path, text: str) -> str:
     """The tokens with their IDs, special ones with a star."""
     cut = tokenizer_for(load_vocabulary(path)).encode(text).tokens
@@ -296,42 +268,35 @@ def tokens(path: Path, text: str) -> str:
 
 
 def test_added_word_pieces_have_the_ids_of_the_file_and_are_cut_whole(word_pieces: Path) -> None:
+    # alone they are cut as with a map that adds nothing
+    before = tokens(word_pieces, "The waves [SEP] zz!")
+    names = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]", "mask": "[M]"}
+    write(word_pieces.parent, "special_tokens_map.json", {f"{role}_token": name for role, name in names.items()})
+    assert tokens(word_pieces, "The waves [SEP] zz!") == before
+    # with others
+    (word_pieces.parent / "special_tokens_map.json").unlink()
     write(word_pieces.parent, "added_tokens.json", {"<b>": 9, "<a>": 8})
     assert tokens(word_pieces, "the <b> waves") == "2:[CLS]* 4:the 9:<b> 5:wave 6:##s 3:[SEP]*"
     words = load_vocabulary(word_pieces)
     assert (words.words[8:], words.rows, words.pad_id, words.unknown_id) == (("<a>", "<b>"), 8, 0, 1)
     assert words.reading(6) == "s, inside a word"
-
-
-def test_special_word_pieces_can_have_other_names(word_pieces: Path) -> None:
-    roles = {
-        "cls_token": {"content": "<s>", "lstrip": False},
-        "sep_token": "</s>",
-        "additional_special_tokens": ["<x>"],
-    }
-    write(word_pieces.parent, "special_tokens_map.json", roles)
+    # special ones can have other names
+    roles = {"cls_token": {"content": "<s>", "lstrip": False}, "sep_token": "</s>"}
+    write(word_pieces.parent, "special_tokens_map.json", roles | {"additional_special_tokens": ["<x>"]})
     write(word_pieces.parent, "added_tokens.json", {"<s>": 8, "</s>": 9, "<x>": 10})
     assert tokens(word_pieces, "The<x>zz") == "8:<s>* 4:the 10:<x>* 1:zz 9:</s>*"
 
 
-def test_word_pieces_alone_are_cut_as_with_a_map_that_adds_nothing(word_pieces: Path) -> None:
-    before = tokens(word_pieces, "The waves [SEP] zz!")
-    names = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]", "mask": "[M]"}
-    write(word_pieces.parent, "special_tokens_map.json", {f"{role}_token": name for role, name in names.items()})
-    assert tokens(word_pieces, "The waves [SEP] zz!") == before
-
-
-def test_added_byte_pairs_are_cut_whole(byte_pairs: Path) -> None:
-    write(byte_pairs.parent, "added_tokens.json", {"<tool>": 11})
-    write(byte_pairs.parent, "special_tokens_map.json", {"additional_special_tokens": ["<tool>"]})
-    assert tokens(byte_pairs, "wave<tool>") == "0:<s>* 9:wave 11:<tool>* 1:</s>*"
-
-
-def test_the_frame_of_byte_pairs_can_have_other_names(byte_pairs: Path) -> None:
-    write(byte_pairs.parent, "tokenizer_config.json", {"tokenizer_class": "RobertaTokenizer"})
-    write(byte_pairs.parent, "added_tokens.json", {"[A]": 11, "[B]": 12})
-    write(byte_pairs.parent, "special_tokens_map.json", {"cls_token": "[A]", "sep_token": "[B]"})
-    assert tokens(byte_pairs, "wave") == "11:[A]* 9:wave 12:[B]*"
+def test_added_byte_pairs_are_cut_whole_and_their_frame_can_have_other_names(tmp_path: Path) -> None:
+    write(tmp_path, "vocab.json", BYTES)
+    write(tmp_path, "merges.txt", MERGES)
+    write(tmp_path, "added_tokens.json", {"<tool>": 11})
+    write(tmp_path, "special_tokens_map.json", {"additional_special_tokens": ["<tool>"]})
+    assert tokens(tmp_path / "vocab.json", "wave<tool>") == "0:<s>* 9:wave 11:<tool>* 1:</s>*"
+    write(tmp_path, "tokenizer_config.json", {"tokenizer_class": "RobertaTokenizer"})
+    write(tmp_path, "added_tokens.json", {"[A]": 11, "[B]": 12})
+    write(tmp_path, "special_tokens_map.json", {"cls_token": "[A]", "sep_token": "[B]"})
+    assert tokens(tmp_path / "vocab.json", "wave") == "11:[A]* 9:wave 12:[B]*"
 
 
 @pytest.mark.parametrize(

@@ -45,18 +45,14 @@ def test_the_words_of_a_sentence() -> None:
     assert encoding.cut == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
+def test_the_built_in_vocabularies_know_their_sentences() -> None:
+    for name, text in (
         ("dog", "A dog bites a man"),
-        ("dog", "a man bites a dog"),
         ("nation", "[CLS] strong nation recycles its huge trade surplus to America! [SEP]"),
         ("english", "She didn't know where the dog was, but it's here now."),
         ("deutsch", "Der große Hund läuft über die Straße, und das Mädchen lacht."),
-    ],
-)
-def test_the_built_in_vocabularies_know_their_sentences(name: str, text: str) -> None:
-    assert [token for token in tokenizer_for(load_vocabulary(name)).encode(text).tokens if token.unknown] == []
+    ):
+        assert [token for token in tokenizer_for(load_vocabulary(name)).encode(text).tokens if token.unknown] == []
 
 
 @pytest.mark.parametrize(
@@ -88,18 +84,11 @@ def test_text_is_split_into_words(text: str, expected: list[str]) -> None:
     assert texts(tokenizer, text) == expected
 
 
-@pytest.mark.parametrize("tokenizer", [words("the i̇stanbul größe , !"), pieces()])
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("İİİ the", ["İİİ", "the"]),
-        ("a the, Größe!", ["a", "the", ",", "Größe", "!"]),
-        ("ŉ ﬁ the", ["ŉ", "ﬁ", "the"]),
-        ("\U0001d5ba the", ["\U0001d5ba", "the"]),
-    ],
-)
-def test_places_are_those_of_the_text_as_written(tokenizer: Tokenizer, text: str, expected: list[str]) -> None:
-    assert [part for part in written(tokenizer, text) if part] == expected
+def test_places_are_those_of_the_text_as_written() -> None:
+    for tokenizer in (words("the i̇stanbul größe , !"), pieces()):
+        for text in ("İİİ the", "ŉ ﬁ the", "\U0001d5ba the"):
+            assert [part for part in written(tokenizer, text) if part] == text.split(" ")
+        assert [part for part in written(tokenizer, "a the, Größe!") if part] == ["a", "the", ",", "Größe", "!"]
 
 
 def test_unknown_words_are_marked_and_special_words_known() -> None:
@@ -127,40 +116,28 @@ def test_words_come_back_with_spaces_but_not_before_punctuation(text: str, expec
     assert tokenizer.decode(tokenizer.encode(text).ids) == expected
 
 
-@pytest.mark.parametrize("tokenizer", [words("a b"), pieces()])
-def test_an_id_outside_is_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(InputError, match="ID 99 is not in the vocabulary"):
-        tokenizer.decode([1, 99])
-
-
-@pytest.mark.parametrize(("limit", "ids", "cut"), [(None, 4, 0), (4, 4, 0), (3, 3, 1), (0, 0, 4)])
-def test_a_text_is_cut_to_a_limit_when_asked(limit: int | None, ids: int, cut: int) -> None:
-    encoding = words("a b").encode("a b a b", max_tokens=limit, cut=True)
-    assert (len(encoding.ids), encoding.cut) == (ids, cut)
-
-
-@pytest.mark.parametrize(("tokenizer", "count"), [(words("a ,"), "6"), (pieces(), "8"), (pieces("[EOS]"), "8")])
-def test_too_many_tokens_are_refused_with_both_numbers(tokenizer: Tokenizer, count: str) -> None:
-    with pytest.raises(InputError, match=f"^the text has {count} tokens, the limit is 5: use a shorter one, or --cut$"):
-        tokenizer.encode("the, the, the,", max_tokens=5)
-
-
-def test_a_limit_that_is_met_is_no_error() -> None:
+def test_too_many_tokens_are_refused_with_both_numbers_or_cut_when_asked() -> None:
+    for tokenizer, count in ((words("a ,"), "6"), (pieces(), "8"), (pieces("[EOS]"), "8")):
+        said = f"^the text has {count} tokens, the limit is 5: use a shorter one, or --cut$"
+        with pytest.raises(InputError, match=said):
+            tokenizer.encode("the, the, the,", max_tokens=5)
+    # a limit that is met is no error
     assert len(words("a ,").encode("a, a, - - -", max_tokens=4).ids) == 4
     assert len(pieces().encode("the waves", max_tokens=5).ids) == 5
+    for limit, ids, cut in ((None, 4, 0), (4, 4, 0), (3, 3, 1), (0, 0, 4)):
+        made = words("a b").encode("a b a b", max_tokens=limit, cut=True)
+        assert (len(made.ids), made.cut) == (ids, cut)
 
 
-@pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
-def test_a_hundred_thousand_words_are_refused(tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("tokenizer", [words("the"), pieces()], ids=["words", "pieces"])
+def test_a_text_of_too_many_words_or_characters_is_refused_and_an_id_outside(tokenizer: Tokenizer) -> None:
     with pytest.raises(InputError, match="100,000 tokens, the limit is 512"):
         tokenizer.encode("the " * 100_000, max_tokens=512)
-
-
-@pytest.mark.parametrize("tokenizer", [words("the"), pieces()])
-def test_a_text_of_too_many_characters_is_refused(tokenizer: Tokenizer) -> None:
     encoding.check_length(" " * encoding.MAX_CHARACTERS)
     with pytest.raises(InputError, match="the text has 1,000,001 characters, the limit is 1,000,000"):
         tokenizer.encode("the" + " " * (encoding.MAX_CHARACTERS - 2), cut=True)
+    with pytest.raises(InputError, match="ID 99 is not in the vocabulary"):
+        tokenizer.decode([1, 99])
 
 
 def test_word_pieces_with_their_frame() -> None:
@@ -180,10 +157,12 @@ def test_word_pieces_with_their_frame() -> None:
     )
 
 
-def test_word_pieces_without_cls_and_sep_have_no_frame() -> None:
+def test_word_pieces_without_cls_and_sep_have_no_frame_and_with_capitals_keep_them() -> None:
     tokenizer = tokenizer_for(parse_vocabulary("the\nwave\n##s\n[UNK]", "pieces"))
     assert tokenizer.encode("the waves [UNK] x").ids == (0, 1, 2, 3, 3)
     assert [token.unknown for token in tokenizer.encode("[UNK] x").tokens] == [False, True]
+    tokenizer = tokenizer_for(parse_vocabulary("[UNK]\nThe\nthe\n##s", "pieces"))
+    assert tokenizer.encode("The the").ids == (1, 2)
 
 
 def test_a_cut_text_of_word_pieces_keeps_its_frame() -> None:
@@ -193,29 +172,15 @@ def test_a_cut_text_of_word_pieces_keeps_its_frame() -> None:
         pieces().encode("the waves crashed", max_tokens=1, cut=True)
 
 
-def test_a_word_piece_vocabulary_with_capitals_is_not_lower_cased() -> None:
-    tokenizer = tokenizer_for(parse_vocabulary("[UNK]\nThe\nthe\n##s", "pieces"))
-    assert tokenizer.encode("The the").ids == (1, 2)
-
-
-def test_word_pieces_bear_any_character() -> None:
+def test_word_pieces_bear_any_character_and_come_back_as_words() -> None:
     text = "the \ud800\x00\u202e\U0010ffff waves"
     assert written(pieces(), text)[-3:] == ["wave", "s", ""]
-
-
-@pytest.mark.parametrize(
-    ("text", "decoded"),
-    [
+    for text, decoded in (
         ("The waves crashed, (the waves)!", "[CLS] the waves crashed, (the waves)! [SEP]"),
         ("İstanbul Zebra", "[CLS] istanbul [UNK] [SEP]"),
-    ],
-)
-def test_word_pieces_come_back_as_words(text: str, decoded: str) -> None:
-    assert pieces().decode(pieces().encode(text).ids) == decoded
-
-
-def test_a_lone_piece_is_kept_as_it_is() -> None:
-    assert pieces().decode([7, 7]) == "##ss"
+    ):
+        assert pieces().decode(pieces().encode(text).ids) == decoded
+    assert pieces().decode([7, 7]) == "##ss", "a lone piece is kept as it is"
 
 
 def test_the_library_of_word_pieces_is_imported_only_when_used() -> None:
@@ -247,6 +212,8 @@ def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
     assert "|".join(pair.text[token.start : token.end] for token in pair.tokens) == "|The|wave|s||a|zoo|"
     assert [token.special for token in pair.tokens[4:7]] == [True, False, False]
     assert [token.unknown for token in pair.tokens[4:7]] == [False, False, True]
+    with pytest.raises(InputError, match="8 tokens, the limit is 7"):
+        encode_pair(tokenizer_for(parse_vocabulary(FEW, "pieces")), "the waves", "a zoo", 7)
 
 
 def test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends() -> None:
@@ -264,7 +231,7 @@ def test_a_published_tokenizer_puts_a_pair_together_as_its_file_says(family: str
     assert pair.text[slice(pair.tokens[5].start, None)].startswith("a shore")
 
 
-def test_the_segments_of_a_pair_reach_the_model() -> None:
+def test_the_segments_of_a_pair_reach_the_model_and_others_are_refused() -> None:
     model = Model.load(REFERENCES / "bert", device="cpu")
     trace = model.trace("the waves", pair="a shore")
     table = trace["embedding.segments.weight"]
@@ -275,21 +242,9 @@ def test_the_segments_of_a_pair_reach_the_model() -> None:
     assert np.abs(trace["encoder.0.output"] - alike["encoder.0.output"]).max() > 1e-3
     given = model.trace(ids=model.encode("the waves", pair="a shore").ids, segments=segments.tolist())
     np.testing.assert_array_equal(given["encoder.1.output"], trace["encoder.1.output"])
-
-
-@pytest.mark.parametrize("segments", [[0, 1], [0, 2, 0], [0, -1, 0]])
-def test_segments_that_the_model_does_not_have_are_refused(segments: list[int]) -> None:
-    with pytest.raises(InputError, match="one number from 0 to 1 for each of 3 tokens"):
-        Model.load(REFERENCES / "bert", device="cpu").trace(ids=[2, 5, 3], segments=segments)
-
-
-@pytest.mark.parametrize("where", ["encoder", REFERENCES / "gpt2"])
-def test_a_tokenizer_without_pairs_says_so(where: str) -> None:
-    with pytest.raises(InputError, match="puts nothing between two sentences"):
-        Model.load(where, device="cpu").encode("the waves", pair="the shore")
-
-
-def test_a_pair_that_is_too_long_is_refused() -> None:
-    tokenizer = tokenizer_for(parse_vocabulary(FEW, "pieces"))
-    with pytest.raises(InputError, match="8 tokens, the limit is 7"):
-        encode_pair(tokenizer, "the waves", "a zoo", 7)
+    for segments in ([0, 1], [0, 2, 0], [0, -1, 0]):
+        with pytest.raises(InputError, match="one number from 0 to 1 for each of 3 tokens"):
+            model.trace(ids=[2, 5, 3], segments=segments)
+    for where in ("encoder", REFERENCES / "gpt2"):
+        with pytest.raises(InputError, match="puts nothing between two sentences"):
+            Model.load(where, device="cpu").encode("the waves", pair="the shore")

@@ -123,8 +123,10 @@ def test_the_bytes_of_an_emoji_share_its_place(byte_level):
     assert tokenizer.decode([row[0] for row in pieces]) == f"<s>{EMOJI}</s>"
 
 
-def test_special_tokens_that_are_written_are_special(word_pieces):
-    assert rows(opened(word_pieces), "wave [SEP]")[2] == (3, "[SEP]", 5, 10, False, True)
+def test_special_tokens_that_are_written_are_special_and_a_lone_surrogate_keeps_its_places(word_pieces):
+    tokenizer = opened(word_pieces)
+    assert rows(tokenizer, "wave [SEP]")[2] == (3, "[SEP]", 5, 10, False, True)
+    assert rows(tokenizer, "the \ud83d wave")[-2][:4] == (5, "wave", 6, 10)
 
 
 @pytest.mark.parametrize("fixture", ["word_pieces", "unigram", "byte_level"])
@@ -140,23 +142,14 @@ def test_a_cut_text_keeps_what_is_added(fixture, request):
         tokenizer.encode("the wave waves the wave", max_tokens=limit)
 
 
-def test_a_limit_without_room_for_what_is_added_is_refused(word_pieces):
+def test_what_is_too_long_and_an_unknown_id_are_refused(word_pieces):
+    tokenizer = opened(word_pieces)
     with pytest.raises(InputError, match="4 tokens, the limit is 1"):
-        opened(word_pieces).encode("the wave", max_tokens=1, cut=True)
-
-
-def test_a_text_with_a_lone_surrogate_keeps_its_places(word_pieces):
-    assert rows(opened(word_pieces), "the \ud83d wave")[-2][:4] == (5, "wave", 6, 10)
-
-
-def test_a_text_that_is_too_long_is_refused(word_pieces):
+        tokenizer.encode("the wave", max_tokens=1, cut=True)
     with pytest.raises(InputError, match="characters, the limit is"):
-        opened(word_pieces).encode("a" * 1_000_001)
-
-
-def test_decoding_an_unknown_id_is_refused(word_pieces):
+        tokenizer.encode("a" * 1_000_001)
     with pytest.raises(InputError, match=r"ID 8 is not in the vocabulary tokenizer\.json: use 0 to 7"):
-        opened(word_pieces).decode([4, 8])
+        tokenizer.decode([4, 8])
 
 
 def test_the_vocabulary_is_in_order_of_id(word_pieces):
@@ -165,10 +158,15 @@ def test_the_vocabulary_is_in_order_of_id(word_pieces):
     assert (words.kind, words.unknown_id, words.pad_id, words.special_ids) == ("pieces", 1, 0, frozenset(range(4)))
     assert words.search("WAVE") == (5,)
     assert [words.reading(i) for i in (2, 4, 6)] == ["[CLS]", "the", "s, inside a word"]
+    # tokens that were added past the table need no rows
+    from tokenizers import Tokenizer as Rust
 
-
-def test_an_id_without_a_piece_has_no_word(word_pieces):
-    raw = json.loads(word_pieces.read_text())
+    whole, rust = word_pieces.read_text(), Rust.from_file(str(word_pieces))
+    rust.add_tokens(["extra"])
+    words = load_vocabulary(saved(word_pieces, rust))
+    assert (words.size, words.rows) == (9, 8)
+    # an ID without a piece has no word
+    raw = json.loads(whole)
     raw["model"]["vocab"]["far"] = 11
     word_pieces.write_text(json.dumps(raw))
     words = load_vocabulary(word_pieces)
@@ -176,31 +174,18 @@ def test_an_id_without_a_piece_has_no_word(word_pieces):
     assert opened(word_pieces).encode("far").ids == (2, 11, 3)
 
 
-def test_tokens_added_past_the_table_need_no_rows(word_pieces):
-    from tokenizers import Tokenizer as Rust
-
-    rust = Rust.from_file(str(word_pieces))
-    rust.add_tokens(["extra"])
-    words = load_vocabulary(saved(word_pieces, rust))
-    assert (words.size, words.rows) == (9, 8)
-
-
-def test_what_is_saved_is_the_same_tokenizer(unigram, tmp_path):
-    name, text = load_vocabulary(unigram).file()
-    (tmp_path / "again").mkdir()
-    (tmp_path / "again" / name).write_text(text, encoding="utf-8")
-    assert rows(opened(tmp_path / "again" / name), "the waves ж") == rows(opened(unigram), "the waves ж")
-
-
-def test_pieces_begin_with_an_english_sentence(byte_level):
-    assert sample_sentence(load_vocabulary(byte_level)).startswith("The waves")
-
-
 @pytest.mark.parametrize(
     ("fixture", "style"), [("word_pieces", "word pieces"), ("unigram", "marked spaces"), ("byte_level", "bytes")]
 )
-def test_the_way_of_writing_pieces_is_found(fixture, style, request):
-    assert load_vocabulary(request.getfixturevalue(fixture)).style == style
+def test_the_way_of_writing_pieces_is_found_and_what_is_saved_is_the_same(fixture, style, request, tmp_path):
+    path = request.getfixturevalue(fixture)
+    words = load_vocabulary(path)
+    assert words.style == style
+    assert style != "bytes" or sample_sentence(words).startswith("The waves")
+    name, text = words.file()
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / name).write_text(text, encoding="utf-8")
+    assert rows(opened(tmp_path / "again" / name), "the waves ж") == rows(opened(path), "the waves ж")
 
 
 # Two files
@@ -223,9 +208,7 @@ def test_two_files_are_the_same_as_one(two_files, byte_level, named):
     if named:
         two_files.with_name("tokenizer_config.json").write_text(json.dumps({"tokenizer_class": named}))
     assert rows(opened(two_files), EMOJI) == rows(opened(byte_level), EMOJI)
-
-
-def test_gpt2_puts_nothing_around_a_text(two_files):
+    # GPT-2 puts nothing around a text
     options = {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True}
     two_files.with_name("tokenizer_config.json").write_text(json.dumps(options))
     assert [row[1] for row in rows(opened(two_files), "wave")] == ["Ġ", "wave"]
@@ -241,18 +224,17 @@ TWO_FILES = {
     "three pieces": ("merges.txt", "a b c\n", "merges.txt has the line 'a b c': a merge is two pieces"),
     "unknown pieces": ("merges.txt", "zz yy\n", "vocab.json and merges.txt do not fit each other"),
     "binary": ("merges.txt", "a\0b", "merges.txt is binary"),
+    "no merges": ("merges.txt", None, "vocab.json is no tokenizer that can be read"),
 }
 
 
 @pytest.mark.parametrize(("name", "content", "says"), TWO_FILES.values(), ids=TWO_FILES)
 def test_two_broken_files_are_refused(two_files, name, content, says):
-    two_files.with_name(name).write_text(content)
+    if content is None:
+        two_files.with_name(name).unlink()
+    else:
+        two_files.with_name(name).write_text(content)
     assert says in refusal(two_files)
-
-
-def test_a_vocabulary_without_its_merges_is_no_tokenizer(two_files):
-    two_files.with_name("merges.txt").unlink()
-    assert "vocab.json is no tokenizer that can be read" in refusal(two_files)
 
 
 # Broken files
@@ -284,11 +266,12 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_is_refused(tmp_path, content):
+def test_a_broken_file_is_refused_and_a_missing_one_named(tmp_path):
     path = tmp_path / "tokenizer.json"
-    path.write_text(content)
-    assert "tokenizer.json is no tokenizer that can be read (" in refusal(path)
+    assert "tokenizer.json does not exist" in refusal(path)
+    for content in BROKEN.values():
+        path.write_text(content)
+        assert "tokenizer.json is no tokenizer that can be read (" in refusal(path)
 
 
 def test_no_vocabulary_and_a_huge_id_are_refused(word_pieces):
@@ -330,11 +313,6 @@ def test_a_file_with_any_value_changed_is_read_or_refused_in_one_line(byte_level
             messages.append(str(error))
     assert min(read, len(messages)) > 10
     assert [message for message in messages if len(message.splitlines()) != 1] == []
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"tokenizer\.json does not exist"):
-        load_vocabulary(tmp_path / "tokenizer.json")
 
 
 def test_the_library_is_imported_when_a_tokenizer_is_opened(word_pieces, tmp_path):

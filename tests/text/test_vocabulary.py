@@ -73,6 +73,7 @@ def test_special_words_are_known_by_their_ids() -> None:
     assert made.special_ids == {0, 1, 3}
     assert made.pad_id == 3
     assert parse_vocabulary("a", "list").pad_id is None
+    assert parse_vocabulary("[PAD]\n[UNK]\na\n", "list").words == ("[PAD]", "[UNK]", "a")  # as they begin the list
 
 
 @pytest.mark.parametrize(
@@ -91,47 +92,41 @@ def test_unusable_texts_are_refused(text: str, message: str) -> None:
     assert message in one_line(error)
 
 
-@pytest.mark.parametrize(("text", "size"), [("a b c d", 5), ("[UNK]\na\n##b\nc", 4)])
-def test_too_many_entries_are_refused(text: str, size: int) -> None:
-    with pytest.raises(InputError, match="more than 3 entries"):
-        parse_vocabulary(text, "mine", most=3)
-    assert parse_vocabulary(text + "\n", "mine", most=4).size == size
-
-
-@pytest.mark.parametrize("token_id", [-1, 3])
-def test_an_id_has_its_word_and_one_outside_is_refused(token_id: int) -> None:
+def test_too_many_entries_are_refused_and_an_id_outside() -> None:
+    for text, size in (("a b c d", 5), ("[UNK]\na\n##b\nc", 4)):
+        with pytest.raises(InputError, match="more than 3 entries"):
+            parse_vocabulary(text, "mine", most=3)
+        assert parse_vocabulary(text + "\n", "mine", most=4).size == size
     made = parse_vocabulary("the waves", "list")
     assert made.word(2) == "waves"
-    assert made.search(" ") == (0, 1, 2), "an empty query finds everything"
-    with pytest.raises(InputError, match=f"ID {token_id} is not in the vocabulary list: use 0 to 2"):
-        made.word(token_id)
+    for token_id in (-1, 3):
+        with pytest.raises(InputError, match=f"ID {token_id} is not in the vocabulary list: use 0 to 2"):
+            made.word(token_id)
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("art", ["art", "artist", "Art2", "start", "party", "##art"]),
-        (" ART ", ["art", "artist", "Art2", "start", "party", "##art"]),
-        ("art2", ["Art2"]),
-        ("[pad]", ["[PAD]"]),
-        ("##", ["##art"]),
-        ("zebra", []),
-    ],
-)
-def test_search_puts_the_word_first_then_beginnings(query: str, wanted: list[str]) -> None:
+FOUND = {
+    "art": ["art", "artist", "Art2", "start", "party", "##art"],
+    " ART ": ["art", "artist", "Art2", "start", "party", "##art"],
+    "art2": ["Art2"],
+    "[pad]": ["[PAD]"],
+    "##": ["##art"],
+    "zebra": [],
+    " ": ["[UNK]", "start", "artist", "[PAD]", "party", "art", "##art", "Art2", "shore"],
+}
+
+
+def test_search_puts_the_word_first_then_beginnings() -> None:
     made = parse_vocabulary("[UNK]\nstart\nartist\n[PAD]\nparty\nart\n##art\nArt2\nshore", "pieces")
-    assert [made.word(token_id) for token_id in made.search(query)] == wanted
-
-
-@pytest.mark.parametrize("name", built_in_vocabularies())
-def test_every_built_in_vocabulary_opens(name: str) -> None:
-    made = load_vocabulary(name)
-    assert (made.name, made.kind, made.repeated, made.words[0]) == (name, "words", 0, "[UNK]")
-    assert all(made.rule.form(word) in made.ids for word in made.words if not word.startswith("["))
+    assert {query: [made.word(token_id) for token_id in made.search(query)] for query in FOUND} == FOUND
 
 
 def test_the_built_in_vocabularies() -> None:
     assert built_in_vocabularies() == ("deutsch", "dog", "english", "nation", "waves")
+    for name in built_in_vocabularies():
+        made = load_vocabulary(name)
+        assert (made.name, made.kind, made.repeated, made.words[0]) == (name, "words", 0, "[UNK]")
+        assert all(made.rule.form(word) in made.ids for word in made.words if not word.startswith("["))
+        assert list(unreachable(made)) == [], "every entry can be written"
     assert load_vocabulary("waves").words[1:] == ("the", "waves", "crashed", "forcefully", "against", "shore", "!")
     assert load_vocabulary("nation").words[:5] == ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "strong")
     assert load_vocabulary("english").size > 1000
@@ -144,11 +139,8 @@ def test_a_path_opens_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for where in (path, str(path), "mine.txt", "./mine.txt", Path("mine.txt")):
         made = load_vocabulary(where)
         assert (made.words, made.name) == (("[UNK]", "red", "green"), "mine.txt")
-
-
-def test_a_built_in_name_comes_before_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a built-in name comes before a file of that name
     write(tmp_path / "waves", b"red green")
-    monkeypatch.chdir(tmp_path)
     assert load_vocabulary("waves").ids["shore"] == 6
     assert load_vocabulary("./waves").ids["red"] == 1
 
@@ -201,6 +193,7 @@ def test_a_bad_file_is_refused_with_its_path(data: bytes, message: str, tmp_path
     ("name", "says"),
     [
         ("absent.txt", r"absent\.txt does not exist"),
+        ("\x1b[31m.txt", r"␛\[31m\.txt does not exist"),
         ("folder", "is a folder: name a file in it"),
         ("a\x00b", "cannot be the path of a file"),
         ("x" * 1000, "cannot be read"),
@@ -209,16 +202,15 @@ def test_a_bad_file_is_refused_with_its_path(data: bytes, message: str, tmp_path
         ("huge.txt", "is larger than 64 MiB"),
     ],
 )
-def test_what_is_no_file_of_words_is_refused_before_it_is_read(
-    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_file_of_words_is_refused_before_it_is_read(name, says, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     os.mkfifo("pipe")
     with Path("huge.txt").open("wb") as file:
         file.truncate(files.MAX_BYTES + 1)
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=says) as error:
         load_vocabulary(name if name.startswith("~") else f"./{name}")
+    one_line(error)
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,12 +221,6 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "open", denied)
     with pytest.raises(InputError, match="may not be read: change its permissions"):
         load_vocabulary(path)
-
-
-def test_a_file_name_is_shown_harmlessly(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        load_vocabulary(tmp_path / "\x1b[31m.txt")
-    assert "␛[31m.txt does not exist" in one_line(error)
 
 
 def test_a_quarter_of_a_million_words_are_found(tmp_path: Path) -> None:
@@ -260,9 +246,7 @@ def test_words_that_an_apostrophe_joins_are_two_where_the_vocabulary_lacks_the_o
         ("o", 11, 12, True),
         ("er", 13, 15, True),
     ]
-
-
-def test_the_apostrophe_between_is_a_token_where_the_vocabulary_has_it() -> None:
+    # the apostrophe is a token where the vocabulary has it
     assert texts(parse_vocabulary("it s '", "w"), "It's") == ["it", "'", "s"]
 
 
@@ -285,27 +269,20 @@ def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by(rule: WordRule, ex
     assert not any(token.unknown for token in tokenizer_for(again).encode("The don't end.").tokens)
 
 
-def test_capitals_that_are_kept_tell_words_apart() -> None:
+def test_capitals_that_are_kept_tell_words_apart_and_special_words_count_alone_between_spaces() -> None:
     built = build_words(["The the"], rule=WordRule(case="kept")).vocabulary
     assert built.ids["The"] != built.ids["the"]
     assert texts(built, "THE") == ["THE"]
     assert tokenizer_for(built).encode("THE").tokens[0].unknown
-
-
-def test_special_words_count_alone_between_spaces() -> None:
-    built = build_words(["a b"], rule=WordRule("spaces")).vocabulary
-    tokens = tokenizer_for(built).encode("[BOS] a[BOS] a").tokens
+    # split at spaces, a text comes back with spaces
+    tokenizer = tokenizer_for(build_words(["a . b"], rule=WordRule("spaces")).vocabulary)
+    tokens = tokenizer.encode("[BOS] a[BOS] a").tokens
     assert [(token.text, token.special, token.unknown) for token in tokens] == [
         ("[BOS]", True, False),
         ("a[BOS]", False, True),
         ("a", False, False),
     ]
-
-
-def test_text_split_at_spaces_comes_back_with_spaces() -> None:
-    built = build_words(["end . here"], rule=WordRule("spaces")).vocabulary
-    tokenizer = tokenizer_for(built)
-    assert tokenizer.decode(tokenizer.encode("here . end").ids) == "here . end"
+    assert tokenizer.decode(tokenizer.encode("b . a").ids) == "b . a"
 
 
 @pytest.mark.parametrize("line", ["#!vocabulary words split=commas", "#!vocabulary characters split=runs"])
@@ -319,23 +296,16 @@ def test_entries_that_no_text_can_give_are_told() -> None:
     assert list(unreachable(listed)) == ["words:", "a-b", "::"]
     for word in set(listed.words) - set(unreachable(listed)):
         assert texts(listed, word) == [word]
-
-
-def test_what_a_rule_leaves_out_depends_on_it() -> None:
+    # it depends on the rule
     listed = parse_vocabulary("#!vocabulary words split=spaces\n[UNK]\nwords:\na-b\ntwo words\n", "w")
     assert list(unreachable(listed)) == ["two words"]
     runs = parse_vocabulary("#!vocabulary words split=runs\n[UNK]\nit's\nit\n", "w")
     assert list(unreachable(runs)) == ["it's"]
 
 
-@pytest.mark.parametrize("name", ["dog", "waves", "nation", "english", "deutsch"])
-def test_every_entry_of_the_built_in_vocabularies_can_be_written(name: str) -> None:
-    assert list(unreachable(load_vocabulary(name))) == []
-
-
-@pytest.mark.parametrize("name", ["copy", "dates", "question"])
-def test_the_words_of_the_trained_models_are_split_as_they_were_trained(name: str) -> None:
-    folder = Path(tui_transformer.__file__).parent / "trained" / name
-    vocabulary = load_vocabulary(folder / "vocabulary.txt")
-    assert vocabulary.rule == WordRule()
-    assert not any("'" in word for word in vocabulary.words)
+def test_the_words_of_the_trained_models_are_split_as_they_were_trained() -> None:
+    for name in ("copy", "dates", "question"):
+        folder = Path(tui_transformer.__file__).parent / "trained" / name
+        vocabulary = load_vocabulary(folder / "vocabulary.txt")
+        assert vocabulary.rule == WordRule()
+        assert not any("'" in word for word in vocabulary.words)
