@@ -17,7 +17,7 @@ from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.circuits import circuits, compositions, words_of
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.input_attribution import gradient_times_input, gradients_of, integrated_gradients
-from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
+from tui_transformer.analysis.measures import HEAD_MEASURES
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import help_text
@@ -38,11 +38,11 @@ def rows_of(ended: Ended) -> list[dict[str, str]]:
     return ended.table
 
 
-@pytest.mark.parametrize("measure", HEAD_MEASURES, ids=lambda measure: measure.name)
-def test_every_measure_is_named_in_the_help_of_commands_and_described_on_the_page_of_heads(run: Run, measure: Measure):
-    for command in ("heads", "survey"):
-        assert re.search(rf"\b{measure.name}\b", run(command, "--help").out), command
-    assert f"**{measure.name}**" in help_text("all-heads")
+def test_every_measure_is_named_in_the_help_of_commands_and_described_on_the_page_of_heads(run: Run):
+    helps = [run(command, "--help").out for command in ("heads", "survey")]
+    for measure in HEAD_MEASURES:
+        assert all(re.search(rf"\b{measure.name}\b", text) for text in helps), measure.name
+        assert f"**{measure.name}**" in help_text("all-heads")
 
 
 def test_heads_has_a_line_a_head_with_every_measure(run: Run) -> None:
@@ -56,53 +56,37 @@ def test_heads_has_a_line_a_head_with_every_measure(run: Run) -> None:
         assert float(row["first"]) == pytest.approx(weights[:, 0].mean())
         assert float(row["entropy"]) == pytest.approx(-(weights * np.log2(weights)).sum(axis=1).mean(), rel=1e-5)
         assert row["induction"] == ""
-
-
-def test_heads_are_sorted_and_reversed(run: Run) -> None:
+    # in JSON there is null where there is no number
+    rows = run("heads", *BERT, "--format", "json").json
+    assert rows[0]["induction"] is None
+    assert isinstance(rows[0]["entropy"], float)
+    # sorted and reversed
     highest = [float(row["first"]) for row in rows_of(run("heads", *GPT2, "--sort", "first", "--format", "csv"))]
     assert highest == sorted(highest, reverse=True)
     lowest = rows_of(run("heads", *GPT2, "--sort", "first", "--reverse", "--format", "csv"))
     assert [float(row["first"]) for row in lowest] == sorted(highest)
 
 
-def test_hidden_tokens_are_said_under_the_table(run: Run) -> None:
+def test_hidden_tokens_are_said_under_the_table_and_which_attention_it_is(run: Run) -> None:
     plain, hidden = run("heads", *BERT).out, run("heads", *BERT, "--hide-special").out
     assert "renormalised" not in plain
     assert "special tokens hidden, rows renormalised" in hidden
     assert "mean over 3 queries" in hidden
     assert "–" in hidden
+    attentions = (("encoder", "encoder self", 8), ("decoder", "decoder self", 4), ("cross", "decoder cross", 4))
+    for of, named, queries in attentions:
+        out = run("heads", "--model", "encoder-decoder", "--of", of).out
+        assert f"{named}-attention" in out
+        assert f"mean over {queries} queries" in out
 
 
-def test_json_has_null_where_there_is_no_number(run: Run) -> None:
-    rows = run("heads", *BERT, "--format", "json").json
-    assert rows[0]["induction"] is None
-    assert isinstance(rows[0]["entropy"], float)
-
-
-@pytest.mark.parametrize(
-    ("of", "named", "queries"),
-    [
-        ("encoder", "encoder self-attention", 8),
-        ("decoder", "decoder self-attention", 4),
-        ("cross", "decoder cross-attention", 4),
-    ],
-)
-def test_which_attention(run: Run, of: str, named: str, queries: int) -> None:
-    ended = run("heads", "--model", "encoder-decoder", "--of", of)
-    assert named in ended.out
-    assert f"mean over {queries} queries" in ended.out
-
-
-def test_links_are_the_largest_weights(run: Run) -> None:
+def test_links_are_the_largest_weights_and_name_their_words(run: Run) -> None:
     trace = trace_of("gpt2", [2, 5, 7, 9])
     rows = rows_of(run("links", *GPT2, "--layer", "1", "--head", "2", "--top", "3", "--format", "csv"))
     weights = trace["decoder.1.self_attention.weights"][2]
     assert [float(row["weight"]) for row in rows] == pytest.approx(np.sort(weights[1:].ravel())[::-1][:3])
     for row in rows:
         assert weights[int(row["query"]), int(row["key"])] == pytest.approx(float(row["weight"]))
-
-
-def test_links_name_their_words(run: Run) -> None:
     out = run("links", "--top", "2").out
     assert "waves" in out
     assert len(out.splitlines()) == 5
@@ -116,23 +100,17 @@ def test_rollout_is_a_matrix_of_shares(run: Run) -> None:
     weights = trace_of("bert", [2, 5, 7, 9, 3])["encoder.0.self_attention.weights"].mean(axis=0)
     first = run("rollout", *BERT, "--layer", "0", "--format", "json").json["values"]
     np.testing.assert_allclose(first, (weights + np.eye(5)) / 2, rtol=1e-5)
-
-
-def test_rollout_as_text_and_svg(run: Run) -> None:
     assert "R_l = Ã_l R_(l−1)" in run("rollout").out
     assert run("rollout", "--format", "svg").out.startswith("<")
 
 
-def test_the_lens_ends_with_the_models_probabilities(run: Run) -> None:
+def test_the_lens_begins_with_the_embedding_and_ends_with_the_models_probabilities(run: Run) -> None:
     expected = trace_of("gpt2", [2, 5, 7, 9])["output.probabilities"]
     rows = rows_of(run("lens", *GPT2, "--layer", "1", "--top", "2", "--format", "csv"))
     assert [row["rank"] for row in rows] == ["1", "2"] * 4
     for row in rows:
         assert expected[int(row["token"]), int(row["id"])] == pytest.approx(float(row["probability"]), rel=1e-5)
     assert [int(row["id"]) for row in rows[::2]] == expected.argmax(axis=1).tolist()
-
-
-def test_the_lens_begins_with_the_embedding(run: Run) -> None:
     rows = rows_of(run("lens", *GPT2, "--layer=-1", "--token", "2", "--format", "csv"))
     assert [(row["layer"], row["token"]) for row in rows] == [("embedding", "2")]
 
@@ -157,10 +135,8 @@ def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
     assert [int(row["tuned id"]) for row in heads] == [word for word, _ in expected]
     assert [float(row["tuned logit"]) for row in heads] == pytest.approx([raised for _, raised in expected], rel=1e-5)
     assert f"affine maps fitted on {tuned[0].tokens} tokens of texts.txt" in run(*story[:-1], "text").out
-
-
-def test_an_empty_file_to_fit_a_lens_on_is_named(run, tmp_path):
-    (tmp_path / "empty.txt").write_text("\n \n")
+    # an empty file
+    Path("empty.txt").write_text("\n \n")
     ended = run("lens", "--model", "story", "--tuned", "empty.txt")
     assert ended.code == 1
     assert "empty.txt: no text in it" in ended.err
@@ -172,7 +148,7 @@ def test_an_empty_file_to_fit_a_lens_on_is_named(run, tmp_path):
 MIXTRAL = ("--model", str(REFERENCES / "mixtral"), "--device", "cpu", "--ids", "5,7,9,33,12,8", "--format", "json")
 
 
-def test_loads_and_choices_say_the_same(run: Run) -> None:
+def test_loads_and_choices_of_experts_say_the_same(run: Run) -> None:
     loads = run("experts", *MIXTRAL).json
     who = run("experts", "--who", *MIXTRAL).json
     counted = Counter((each["layer"], str(each["expert"])) for each in who)
@@ -180,9 +156,6 @@ def test_loads_and_choices_say_the_same(run: Run) -> None:
     assert {each["layer"] for each in loads} == {"0", "1"}
     assert [each["rank"] for each in who[:2]] == [1, 2]
     assert who[0]["share"] >= who[1]["share"]
-
-
-def test_one_layer_and_the_text(run: Run) -> None:
     assert {each["layer"] for each in run("experts", *MIXTRAL, "--layer", "1").json} == {"1"}
     text = run("experts", *MIXTRAL[:-1], "text")
     assert text.out.splitlines()[0].split() == ["layer", "expert", "tokens", "even", "mean", "share"]
@@ -201,22 +174,16 @@ def test_terms_are_those_of_the_analysis_and_sum_to_the_logit(run: Run) -> None:
     assert [row["value"] for row in rows] == [term.value for term in attribution.terms]
     assert {row["kind"] for row in rows} == {"embedding", "head", "layer", "bias"}
     assert abs(sum(row["value"] for row in rows) - attribution.logit) < 1e-4
+    rows = run("attribute", *STORY, "--neurons", "--format", "csv").table
+    assert sum(row["kind"] == "neuron" for row in rows) == 960
 
 
-def test_words_are_found_with_and_without_their_space(run: Run) -> None:
+def test_words_are_found_with_and_without_their_space_and_the_most_likely_where_none_is_named(run: Run) -> None:
     out = run("attribute", *STORY, "--tokens", "Mira,the", "--top", "3").out
     assert "logit of ␣Mira less that of ␣the at position 4" in out
     assert len(out.splitlines()) == 6
     assert "remainder" in out
-
-
-def test_the_most_likely_word_is_meant_where_none_is_named(run: Run) -> None:
     assert "logit of question at position 0" in run("attribute", "--model", "question").out
-
-
-def test_neurons_come_one_by_one(run: Run) -> None:
-    rows = run("attribute", *STORY, "--neurons", "--format", "csv").table
-    assert sum(row["kind"] == "neuron" for row in rows) == 960
 
 
 def test_circuits_are_those_of_the_analysis(run: Run) -> None:
@@ -226,9 +193,7 @@ def test_circuits_are_those_of_the_analysis(run: Run) -> None:
     scores = sorted((words.copying(each) for each in circuits(trace)), reverse=True)
     assert [row["copying"] for row in rows] == scores
     assert rows[0]["layer"] == 1
-
-
-def test_singular_values_come_largest_first(run: Run) -> None:
+    # singular values come largest first
     rows = run("circuits", "--model", "copy", "--layer", "0", "--values", "ov", "--format", "json").json
     of_head = [row["singular value"] for row in rows if row["head"] == 0]
     assert of_head == sorted(of_head, reverse=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import Run
-from reference import REFERENCES
+from reference import with_settings
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.model import Model
@@ -37,7 +34,7 @@ def test_every_position_has_its_most_likely_tokens(run: Run) -> None:
         assert row["logit"] == logits[row["id"]]
 
 
-def test_the_formats_say_the_same(run: Run) -> None:
+def test_the_formats_say_the_same_also_where_the_first_token_answers(run: Run) -> None:
     table = run("answer", *TEXT, "--format", "csv").table
     rows = run("answer", *TEXT, "--format", "json").json
     assert [{key: str(value) for key, value in row.items()} for row in rows] == table
@@ -45,9 +42,7 @@ def test_the_formats_say_the_same(run: Run) -> None:
     text = run("answer", *TEXT).out
     assert text.split()[:7] == ["position", "of", "rank", "id", "word", "logit", "probability"]
     assert text.endswith("\nprobability = softmax(output.logits ÷ 1)\n")
-
-
-def test_a_model_that_tells_lines_apart_answers_at_the_first_token(run: Run, tmp_path: Path) -> None:
+    # a model that tells lines apart answers at the first token
     ended = run("answer", "--model", "question", "--top", "1")
     assert [line.split()[0] for line in ended.out.splitlines()[1:2]] == ["0"]
     assert "trained to answer at the first token" in ended.out
@@ -58,22 +53,13 @@ def test_a_model_that_tells_lines_apart_answers_at_the_first_token(run: Run, tmp
 # Labels
 
 
-def token_classifier(folder: Path) -> Path:
-    shutil.copytree(REFERENCES / "bert", folder, dirs_exist_ok=True)
-    config = json.loads((folder / "config.json").read_text())
+def test_labels_of_every_token_are_listed_likeliest_first(run, tmp_path):
     named = {"architectures": ["BertForTokenClassification"], "id2label": {"0": "name", "1": "place"}}
-    (folder / "config.json").write_text(json.dumps(config | named))
-    rng = np.random.default_rng(0)
+    folder, rng = with_settings(tmp_path, "bert", **named), np.random.default_rng(0)
     head = {"classifier.weight": rng.normal(size=(2, 32)), "classifier.bias": rng.normal(size=2)}
     save_file(load_file(folder / "model.safetensors") | head, folder / "model.safetensors")
-    return folder
-
-
-def test_labels_of_every_token_are_listed_likeliest_first(run, tmp_path):
-    folder = token_classifier(tmp_path / "model")
     shares = Model.load(folder, device="cpu").trace(ids=[2, 7])["output.probabilities"]
-    ended = run("answer", "--model", str(folder), "--ids", "2,7", "--format", "json")
-    rows = json.loads(ended.out if hasattr(ended, "out") else ended[1])
+    rows = run("answer", "--model", str(folder), "--ids", "2,7", "--format", "json").json
     assert [row["label"] for row in rows] == [["name", "place"][i] for line in shares for i in np.argsort(-line)]
     assert rows[0]["probability"] == float(shares[0].max())
 
@@ -96,28 +82,20 @@ def test_every_token_is_scored_from_those_before_it(run: Run) -> None:
     assert scored["log_probability"] == pytest.approx(sum(logs))
     assert scored["cross_entropy"] == pytest.approx(-sum(logs) / len(logs))
     assert scored["perplexity"] == pytest.approx(math.exp(-sum(logs) / len(logs)))
-
-
-def test_csv_has_a_line_a_token_and_one_for_all(run: Run) -> None:
+    # in CSV there is a line for all
     rows = run("score", *STORY_TEXT, "--format", "csv", "--temperature", "2").table
     *tokens, whole = rows
     assert whole["position"] == "all"
     assert float(whole["log_probability"]) == pytest.approx(sum(float(row["log_probability"]) for row in tokens))
     assert float(whole["perplexity"]) == pytest.approx(math.exp(-float(whole["log_probability"]) / len(tokens)))
-
-
-def test_the_first_token_is_scored_after_a_beginning(run: Run) -> None:
+    # the first token is scored after a beginning
     scored = run("score", *STORY_TEXT, "--bracket", "--format", "json").json
     assert scored["tokens"][0]["of"] == "[BOS]"
     assert scored["tokens"][-1]["word"] == "[EOS]"
-
-
-def test_padding_is_not_scored(run: Run) -> None:
+    # padding is not scored
     plain, padded = (run("score", *STORY_TEXT, *more, "--format", "json").json for more in ((), ("--pad-to", "40")))
     assert padded["counted"] == plain["counted"]
     assert padded["log_probability"] == pytest.approx(plain["log_probability"], abs=1e-4)
-
-
-def test_targets_say_what_is_right(run: Run) -> None:
+    # targets say what is right
     ended = run("score", "--ids", "4,5,6", "--targets", "7,-1,9", "--model", "story", "--format", "json")
     assert [(token["position"], token["id"]) for token in ended.json["tokens"]] == [(0, 7), (2, 9)]

@@ -36,17 +36,20 @@ def traced(run: Run, folder: Path, name: str, *options: str) -> dict[str, np.nda
         return dict(archive)
 
 
-def test_a_right_dump_is_the_same(run: Run, wrong: Path) -> None:
+def test_a_right_dump_is_the_same_and_a_wrong_one_is_told_what_to_mend(run: Run, wrong: Path) -> None:
     ended = run("diff", "right.npz", "encoder", *SIZES)
     assert ended.code == 0
     assert ended.out.splitlines()[-1] == "same: the 23 steps that were compared are the same, as far as rounding goes"
-
-
-def test_a_wrong_dump_is_told_what_to_mend(run: Run, wrong: Path) -> None:
     ended = run("diff", "wrong.npz", "encoder", *SIZES)
     assert ended.code == 1
     assert "It matches when divided by √d_model: divide by √d_k = √2 instead of √8." in ended.out.splitlines()[-1]
     assert "differs first" in ended.out
+    # the model may stand first
+    assert run("diff", "encoder", "wrong.npz", *SIZES).code == 1
+    # two traces
+    ended = run("diff", "right.npz", "wrong.npz", "--format", "json")
+    assert ended.code == 1
+    assert ended.json["first"]["step"] == SCALED
 
 
 def test_as_json(run: Run, wrong: Path) -> None:
@@ -63,16 +66,6 @@ def test_as_json(run: Run, wrong: Path) -> None:
     assert same.json["first"] is None
 
 
-def test_the_model_may_stand_first(run: Run, wrong: Path) -> None:
-    assert run("diff", "encoder", "wrong.npz", *SIZES).code == 1
-
-
-def test_two_traces_as_json(run: Run, wrong: Path) -> None:
-    ended = run("diff", "right.npz", "wrong.npz", "--format", "json")
-    assert ended.code == 1
-    assert ended.json["first"]["step"] == SCALED
-
-
 def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
     arrays = traced(run, tmp_path, "a", *IDS)
     embedding, positions = arrays["embedding.tokens"], arrays["embedding.positions"]
@@ -83,41 +76,35 @@ def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
     ended = run("diff", "run.log", "encoder", "--ids", "1,2,3")
     assert ended.code == 1
     assert "embedding.positions differs first" in ended.out
-
-
-def test_a_dump_without_ids_is_compared_on_the_example(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", "--model", "encoder", "--steps", "*.query")
-    ended = run("diff", "a.npz", "encoder")
-    assert ended.code == 0
-    assert "assumed: the dump names no token IDs: the example sentence of the model is taken" in ended.out
-
-
-def test_a_folder_of_arrays_is_a_dump(run: Run, tmp_path: Path) -> None:
+    # a folder of arrays is a dump
     (tmp_path / "dump").mkdir()
-    for name, array in traced(run, tmp_path, "a", *IDS).items():
+    for name, array in arrays.items():
         np.save(tmp_path / "dump" / f"{name}.npy", array)
     assert run("diff", "dump", "encoder").code == 0
 
 
-@pytest.mark.parametrize("subject", ["pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"])
-def test_how_a_dump_is_written(run: Run, subject: str) -> None:
-    ended = run("diff", "--how", subject)
+def test_a_dump_without_ids_is_compared_on_the_example_and_one_with_names_of_its_own_is_harmless(run, tmp_path) -> None:
+    run("trace", "--out", "a.npz", "--model", "encoder", "--steps", "*.query")
+    ended = run("diff", "a.npz", "encoder")
     assert ended.code == 0
-    assert "tui-transformer diff" in ended.out
-
-
-def test_a_pickled_dump_prints_the_lines_that_convert_it(run: Run, tmp_path: Path) -> None:
+    assert "assumed: the dump names no token IDs: the example sentence of the model is taken" in ended.out
+    # a pickled dump prints the lines that convert it
     (tmp_path / "dump.pt").write_bytes(b"\x80")
     ended = run("diff", "dump.pt", "encoder")
     assert ended.code == 1
     assert "import torch; from safetensors.torch import save_file" in ended.err
-
-
-def test_names_of_the_dump_are_shown_harmless(run: Run, tmp_path: Path) -> None:
+    # names are shown harmless
     np.savez(tmp_path / "a.npz", **{"evil\x1b[31m": np.zeros((2, 2)), "logits": np.zeros((3, 8))})
     ended = run("diff", "a.npz", "encoder", "--ids", "1,2,3")
     assert ended.code == 1
     assert "\x1b" not in ended.out + ended.err
+
+
+def test_how_a_dump_is_written(run: Run) -> None:
+    for subject in ("pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"):
+        ended = run("diff", "--how", subject)
+        assert ended.code == 0
+        assert "tui-transformer diff" in ended.out
 
 
 def test_open_needs_a_terminal_and_one_dump(run):
@@ -175,9 +162,7 @@ def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None
         "theirs": "layer 1 Q", "shape": [3, 8], "step": "encoder.0.self_attention.query",
         "assumed": "axes are tokens × heads × d_k", "reason": None,
     }  # fmt: skip
-
-
-def test_the_plan_is_shown_where_nothing_was_matched(run: Run, tmp_path: Path) -> None:
+    # nothing at all
     (tmp_path / "run.log").write_text("odd:\n1.5 2\n")
     ended = run("diff", "run.log", "encoder", "--matched")
     assert ended.code == 1
@@ -234,16 +219,9 @@ def _used(process: int) -> float:
 
 def _wait_until_open(process: int, path: Path) -> None:
     until = time.monotonic() + 60
-    while not any(_target(each) == path for each in Path(f"/proc/{process}/fd").iterdir()):
+    while str(path) not in map(os.path.realpath, Path(f"/proc/{process}/fd").iterdir()):
         assert time.monotonic() < until
         time.sleep(0.005)
-
-
-def _target(link: Path) -> Path | None:
-    try:
-        return link.readlink()
-    except OSError:
-        return None
 
 
 # Two files of one model: steps, layers, heads and answers
@@ -279,9 +257,7 @@ def test_a_folder_and_a_quantized_file_of_it_are_compared_part_by_part(run: Run,
     assert errors == sorted(errors, reverse=True)
     assert report["logits"]["positions"] == 9
     assert report["first"]["step"].startswith("decoder.0.self_attention.")
-
-
-def test_a_file_of_floats_is_the_same(run: Run, written) -> None:
+    # a file of floats is the same
     ended = run("diff", LLAMA, written(), "--ids", "3,4,5")
     assert (ended.code, ended.out.splitlines()[-1].split(":")[0]) == (0, "same")
     assert "logits: divergence 0 nats" in ended.out

@@ -34,14 +34,19 @@ def test_what_is_wrong_is_explained(run: Run) -> None:
     assert ended.code == 1
     assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in ended.out
     assert run("exercise", "check", "scores", "mine.py", "--json").json["cause"] == "scale-d_model"
+    Path("scores.py").write_text("def scores(query, key):\n    return key\n", encoding="utf-8")
+    ended = run("exercise", "check", "scores")
+    assert "exercise hint scores; the right numbers: tui-transformer exercise open scores" in ended.out
+    # a program
+    command = f"{sys.executable} -c 'print(1)'"
+    ended = run("exercise", "check", "cross-entropy", "--command", command)
+    assert ended.code == 1
+    assert "loss is 1, and should be" in ended.out
 
 
-def test_hints_come_one_after_the_other(run: Run) -> None:
+def test_hints_come_one_after_the_other_and_next_is_the_first_that_is_not_done(run: Run) -> None:
     shown = [run("exercise", "hint", "scores").out for _ in range(4)]
     assert [each.partition(":")[0] for each in shown] == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "hint 3 of 3"]
-
-
-def test_next_is_the_first_that_is_not_done(run: Run) -> None:
     assert run("exercise", "next").out.startswith("1  tokenize")
     Path("tokenize.py").write_text(run("exercise", "solution", "tokenize").out, encoding="utf-8")
     assert run("exercise", "check", "1").code == 0
@@ -61,18 +66,17 @@ def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, t
     assert "0 of 15 done" in run("exercise").out
 
 
-def test_a_program_is_checked(run: Run) -> None:
-    command = f"{sys.executable} -c 'print(1)'"
-    ended = run("exercise", "check", "cross-entropy", "--command", command)
-    assert ended.code == 1
-    assert "loss is 1, and should be" in ended.out
-
-
-def test_what_an_answer_prints_is_no_escape_code(run: Run) -> None:
+def test_what_an_answer_prints_or_raises_is_no_escape_code_not_even_in_json(run: Run) -> None:
     Path("scores.py").write_text("print('\\x1b]0;title\\x07')\n" + SOLUTION, encoding="utf-8")
     ended = run("exercise", "check", "scores")
     assert "\x1b" not in ended.out
     assert "| ␛]0;title␇" in ended.out
+    Path("scores.py").write_text("def scores(query, key):\n    raise ValueError('\\x1b[2J\\x9b2J')\n", encoding="utf-8")
+    for more in ((), ("--json",)):
+        out = run("exercise", "check", "scores", *more).out
+        assert "\x1b" not in out
+        assert "\x9b" not in out
+        assert "␛[2J\\x9b2J" in out.replace("\\\\", "\\")
 
 
 def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run, monkeypatch) -> None:
@@ -86,36 +90,17 @@ def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run
     assert "limits hold for each process of an answer alone" in ended.err
 
 
-def test_what_an_answer_raises_is_no_escape_code_not_even_in_json(run: Run) -> None:
-    Path("scores.py").write_text("def scores(query, key):\n    raise ValueError('\\x1b[2J\\x9b2J')\n", encoding="utf-8")
-    for more in ((), ("--json",)):
-        out = run("exercise", "check", "scores", *more).out
-        assert "\x1b" not in out
-        assert "\x9b" not in out
-        assert "␛[2J\\x9b2J" in out.replace("\\\\", "\\")
-
-
-def test_the_course_ends_with_what_was_learned_and_what_comes_next(run: Run) -> None:
+def test_after_the_last_comes_what_was_left_out_and_at_the_end_what_was_learned(run: Run) -> None:
+    progress = Progress(frozenset(each.name for each in open_course().exercises[5:]))
+    write_progress(progress_path(), "", progress)
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    assert "Next comes tokenize: Tokenize" in run("exercise", "check", "scores").out
     progress = Progress(frozenset(each.name for each in open_course().exercises if each.name != "scores"))
     write_progress(progress_path(), "", progress)
     assert "scores" in run("exercise", "next").out
-    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
     for ended in (run("exercise", "check", "scores"), run("exercise", "next")):
         assert "all 15 exercises are done" in ended.out
         assert "You wrote a transformer" in ended.out
         assert "tui-transformer diff run.npz" in ended.out
         assert max(map(len, ended.out.splitlines())) <= 100
         assert "Next comes" not in ended.out
-
-
-def test_after_the_last_comes_what_was_left_out(run: Run) -> None:
-    progress = Progress(frozenset(each.name for each in open_course().exercises[5:]))
-    write_progress(progress_path(), "", progress)
-    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
-    assert "Next comes tokenize: Tokenize" in run("exercise", "check", "scores").out
-
-
-def test_where_the_right_numbers_are_is_said(run: Run) -> None:
-    Path("scores.py").write_text("def scores(query, key):\n    return key\n", encoding="utf-8")
-    ended = run("exercise", "check", "scores")
-    assert "exercise hint scores; the right numbers: tui-transformer exercise open scores" in ended.out

@@ -19,7 +19,7 @@ def of(name: str, *more: str) -> tuple[str, ...]:
     return ("features", str(DICTIONARIES / name), *SMALL, *more)
 
 
-def test_json_has_the_numbers_of_the_library(run: Run) -> None:
+def test_json_has_the_numbers_of_the_library_and_text_a_line_a_feature(run: Run) -> None:
     rows = run(*of("saelens-topk", "--at", "0.output", "--top", "2", "--format", "json")).json
     model = Model.load("decoder", d_model=32, heads=4, norm="pre", dtype="float64")
     added = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")
@@ -29,9 +29,6 @@ def test_json_has_the_numbers_of_the_library(run: Run) -> None:
     assert [row["active"] for row in rows[::2]] == np.count_nonzero(values, axis=1).tolist()
     assert [row["token"] for row in rows[::2]] == TEXT.split()
     assert rows[0]["raises"].count(", ") == rows[0]["lowers"].count(", ") == 2
-
-
-def test_text_is_a_line_a_feature_and_says_where(run: Run) -> None:
     lines = run(*of("saelens-topk", "--at", "0.output", "--top", "1", "--token", "1", "--words", "0")).out.splitlines()
     assert lines[0].split() == ["position", "token", "active", "error", "rank", "feature", "value", "left"]
     assert lines[1].split()[:2] == ["1", "waves"]
@@ -53,22 +50,17 @@ def test_the_dictionary_that_comes_with_a_model_is_read_where_none_is_named(run:
     assert "story/features at decoder.1.output" in told
     assert "Once there [was]" in told  # of its labels
     assert "name the file of one" in run("features", "--model", "copy", "--text", "a b a").err
-
-
-def test_a_transcoder_of_several_layers_has_a_place_in_each(run: Run) -> None:
+    # a transcoder of several layers has a place in each
     at = "decoder.{}.feed_forward.norm"
     rows = run(*of("circuit-tracer-cross-layer", "--layers", "2", "--at", at, "--format", "csv", "--top", "1")).table
     assert [row["at"] for row in rows] == [at.format(layer) for layer in (0, 1) for _ in range(3)]
 
 
-def test_edits_reach_features_and_can_be_of_them(run: Run) -> None:
+def test_edits_reach_features_and_where_these_spell_no_words_that_is_said(run: Run) -> None:
     more = ("--at", "0.output", "--format", "json", "--replace", "--edit")
     rows = run(*of("saelens-topk", *more, "decoder.0.output.features[:, 0:96] = 0")).json
     assert all(row["active"] == 0 and row["feature"] is None for row in rows)
     assert len(rows) == 3
-
-
-def test_where_features_spell_no_words_that_is_said(run: Run) -> None:
     line = list(of("saelens-topk", "--at", "encoder.0.output", "--top", "1"))
     line[line.index("decoder")] = "encoder-decoder"
     ended = run(*line)
@@ -77,19 +69,16 @@ def test_where_features_spell_no_words_that_is_said(run: Run) -> None:
     assert all(row.split()[-2:] == ["–", "–"] for row in ended.out.splitlines()[1:4])
 
 
-@pytest.mark.parametrize(
-    ("name", "more", "says", "code"),
-    [
+def test_what_cannot_be_is_refused(run: Run) -> None:
+    for name, more, says, code in (
         ("saelens-topk", (), "does not say where it was trained", 1),
         ("saelens-topk", ("--at", "0.feed_forward.hidden"), "reads 32 numbers a token", 1),
         ("saelens-topk", ("--at", "0.output", "--token", "3"), "there is no token 3: tokens are 0 to 2", 1),
         ("saelens-topk", ("--at", "0.output", "--feature", "96"), "there is no feature 96", 1),
         ("saelens-topk", ("--at", "0.output", "--feature", "a"), "--feature", 2),
         ("nothing", ("--at", "0.output"), "no such file or folder", 1),
-    ],
-)
-def test_what_cannot_be_is_refused(run: Run, name: str, more: tuple[str, ...], says: str, code: int) -> None:
-    run(*of(name, *more)).refuses(says, code)
+    ):
+        run(*of(name, *more)).refuses(says, code)
 
 
 FEATURED = (*SMALL, "--features", str(DICTIONARIES / "saelens-topk"), "--at", "0.output")

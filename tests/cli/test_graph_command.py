@@ -14,20 +14,8 @@ from tui_transformer import Model, graph
 DICTIONARIES = Path(__file__).parent.parent / "features"
 TEXT = "Once there was a small girl"
 STORY = ("graph", "--model", "story", "--text", TEXT)
-SMALL = (
-    "--model",
-    "decoder",
-    "--d-model",
-    "32",
-    "--heads",
-    "4",
-    "--layers",
-    "2",
-    "--norm",
-    "pre",
-    "--dtype",
-    "float64",
-)
+SIZES = ("--d-model", "32", "--heads", "4", "--layers", "2", "--norm", "pre")
+SMALL = ("--model", "decoder", *SIZES, "--dtype", "float64")
 AT = "decoder.{}.feed_forward.norm"
 
 
@@ -40,6 +28,10 @@ def test_text_begins_at_the_answer_and_fits_eighty_columns(run: Run) -> None:
         assert "replacement" in " ".join(lines[-3:])
     assert "1 feature" in run(*STORY).out
     assert "feature" not in run(*STORY, "--no-features").out
+    # models of two stacks name the stack
+    out = run("graph", "--model", "dates").out
+    assert "dec 0.2 cross head" in out
+    assert "dec token" in out
 
 
 def test_json_and_csv_have_every_edge_with_the_numbers_of_the_library(run: Run) -> None:
@@ -78,12 +70,6 @@ def test_the_file_is_written_and_said(run: Run, tmp_path: Path) -> None:
     assert data["metadata"]["prompt"] == TEXT
     assert any(node["clerp"] for node in data["nodes"] if node["feature_type"] == "cross layer transcoder")
     run(*STORY, "--json", str(tmp_path / "none" / "girl.json")).refuses("cannot be written", 1)
-
-
-def test_models_of_two_stacks_name_the_stack(run: Run) -> None:
-    out = run("graph", "--model", "dates").out
-    assert "dec 0.2 cross head" in out
-    assert "dec token" in out
 
 
 def test_neurons_of_experts_are_named_by_their_expert(run: Run, tmp_path: Path) -> None:
