@@ -186,11 +186,7 @@ def test_the_sentence_that_is_wrong_is_said(run: Run, tmp_path: Path) -> None:
 
 
 COMMAND = (sys.executable, "-m", "tui_transformer", "diff", "encoder")
-LOGS = {
-    "headings": "scores of {}:\n" * 2,
-    "one line": "0.125 1 {} ",
-    "rows": "0.125 1 {}\n",
-}
+LOGS = {"headings": "scores of {}:\n" * 2, "one line": "0.125 1 {} ", "rows": "0.125 1 {}\n"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at the files that a process has open")

@@ -46,38 +46,23 @@ OPTIONS = [
     if isinstance(option, TyperOption) and option.opts[0] not in SAYS_THE_SAME_AGAIN
 ]
 OF_MANY_COMMANDS = ("--text", "--ids", "--decoder-ids", "--mask", "--edit")
-LISTS = {
-    *(f"explorer {option}" for option in ("--text", "--ids", "--decoder-ids", "--mask")),
-    "ablate --targets",
-    "ablate --tokens",
-    "features --feature",
-    "generate --edit",
-    "graph --at",
-    "graph --features",
-    "graph --target",
-    "patch --targets",
-    "positions --dimensions",
-    "score --targets",
-    "show --targets",
-    "show --tokens",
-    "survey --layers",
-    "survey --measure",
-    "survey --tokens",
-    "trace --targets",
-    "trace --steps",
-    "trace --tokens",
-    "attribute --targets",
-    "attribute --tokens",
-    "patch --tokens",
-    "patch --from-ids",
-    "patch --rows",
-    "patch --head",
-    "patch --senders",
-    "patch --receivers",
-    "generate --stop-ids",
-    "vocab compare --vocab",
-    "vocab build --special",
+OF_LISTS = {
+    "explorer": ("--text", "--ids", "--decoder-ids", "--mask"),
+    "ablate": ("--targets", "--tokens"),
+    "attribute": ("--targets", "--tokens"),
+    "features": ("--feature",),
+    "generate": ("--edit", "--stop-ids"),
+    "graph": ("--at", "--features", "--target"),
+    "patch": ("--targets", "--tokens", "--from-ids", "--rows", "--head", "--senders", "--receivers"),
+    "positions": ("--dimensions",),
+    "score": ("--targets",),
+    "show": ("--targets", "--tokens"),
+    "survey": ("--layers", "--measure", "--tokens"),
+    "trace": ("--targets", "--steps", "--tokens"),
+    "vocab compare": ("--vocab",),
+    "vocab build": ("--special",),
 }
+LISTS = {f"{command} {option}" for command, options in OF_LISTS.items() for option in options}
 
 
 def called(words: tuple[str, ...], option: TyperOption) -> str:
@@ -102,9 +87,7 @@ def twice(option: TyperOption) -> list[str]:
 
 
 @pytest.mark.parametrize(("words", "option"), OF_COMMANDS.items(), ids=[called(*each) for each in OF_COMMANDS.items()])
-def test_an_option_of_one_value_is_refused_the_second_time(
-    run: Run, words: tuple[str, ...], option: TyperOption
-) -> None:
+def test_an_option_of_one_value_is_refused_the_second_time(run: Run, words, option: TyperOption) -> None:
     ended = run(*words, *twice(option))
     assert (ended.code, ended.out) == (2, "")
     assert len(ended.err.splitlines()) == 1
@@ -112,9 +95,8 @@ def test_an_option_of_one_value_is_refused_the_second_time(
     assert "is given 2 times and has one value: give it once" in ended.err
 
 
-@pytest.mark.parametrize("words", OF_COMMANDS, ids=" ".join)
-def test_so_is_every_other_option_of_the_command(words: tuple[str, ...]) -> None:
-    for option in (option for of, option in ONCE if of == words):
+def test_so_is_every_other_option_of_the_command() -> None:
+    for words, option in ONCE:
         with pytest.raises(UsageError, match=f"{option.opts[0]}.* is given 2 times and has one value: give it once"):
             COMMANDS[words].parse_args(Context(COMMANDS[words]), twice(option))
 
@@ -124,29 +106,26 @@ def test_options_of_lists_are_those_that_may_be_given_again() -> None:
     assert several >= LISTS
     assert {name for name in several if not name.endswith(OF_MANY_COMMANDS)} <= LISTS
     assert all("may be given again" in (option.help or "").lower() for _, option in OPTIONS if option.multiple)
-
-
-def test_a_metavar_of_a_list_says_what_the_option_takes() -> None:
+    # a metavar says what the option takes
     a_cell = {"--explain", "--cell"}
     lists = (each for each in OPTIONS if "," in (each[1].metavar or "") and not a_cell & set(each[1].opts))
     written = {called(*each) for each in lists}
     assert all(option.multiple for words, option in OPTIONS if called(words, option) in written)
 
 
-@pytest.mark.parametrize("steps", [("tokens,*.scores",), ("tokens", "*.scores"), ("*.scores", "tokens,tokens")])
-def test_patterns_between_commas_or_given_again_are_all_written(
-    run: Run, tmp_path: Path, steps: tuple[str, ...]
-) -> None:
-    assert run("trace", "--out", "a.npz", *(word for each in steps for word in ("--steps", each))).code == 0
-    with np.load(tmp_path / "a.npz") as archive:
-        assert archive.files == ["tokens", "encoder.0.self_attention.scores"]
-
-
-@pytest.mark.parametrize("steps", ["tokens,nosuch", "nosuch,tokens"])
-def test_a_pattern_that_matches_nothing_is_named(run: Run, tmp_path: Path, steps: str) -> None:
-    ended = run("trace", "--out", "a.npz", "--steps", steps)
-    assert (ended.code, list(tmp_path.glob("*.npz"))) == (1, [])
-    assert "no step is called 'nosuch'" in ended.err
+def test_patterns_between_commas_or_given_again_are_all_written(run: Run, tmp_path: Path) -> None:
+    for steps in ("tokens,nosuch", "nosuch,tokens"):
+        ended = run("trace", "--out", "a.npz", "--steps", steps)
+        assert (ended.code, list(tmp_path.glob("*.npz"))) == (1, [])
+        assert "no step is called 'nosuch'" in ended.err
+    for steps in (("tokens,*.scores",), ("tokens", "*.scores"), ("*.scores", "tokens,tokens")):
+        assert run("trace", "--out", "a.npz", *(word for each in steps for word in ("--steps", each))).code == 0
+        with np.load(tmp_path / "a.npz") as archive:
+            assert archive.files == ["tokens", "encoder.0.self_attention.scores"]
+    # a write that fails leaves the old file
+    before = (tmp_path / "a.npz").read_bytes()
+    assert run("trace", "--out", "a.npz", "--steps", "nosuch").code == 1
+    assert (tmp_path / "a.npz").read_bytes() == before
 
 
 SAME = {
@@ -176,72 +155,43 @@ def test_special_names_given_again_are_one_list(run: Run, tmp_path: Path) -> Non
     build = ("vocab", "build", "corpus.txt")
     again = run(*build, "--special", "<p>,<u>", "--special", "<b>,<e>")
     assert (again.code, again.out) == (0, run(*build, "--special", "<p>,<u>,<b>,<e>").out)
-
-
-def test_a_file_with_a_comma_in_its_name_is_one_vocabulary(run: Run, tmp_path: Path) -> None:
+    # a file with a comma in its name is one vocabulary
     (tmp_path / "a,b.txt").write_text("one two")
     assert "a,b.txt" in run("vocab", "compare", "one", "--vocab", "a,b.txt").out
+    # a flag says the same
+    assert run("show", "weights", "--all", "--all").code == 0
 
 
 def test_every_stop_that_is_given_ends_the_text(run: Run) -> None:
-    written = run("generate", "--max-new-tokens", "9", "--stop-ids", "0").out
-    first, second = (str(i) for i in _ids(run)[1:3])
-    assert run("generate", "--max-new-tokens", "9", "--stop-ids", first, "--stop-ids", second).out != written
-    both = run("generate", "--max-new-tokens", "9", "--stop-ids", second, "--stop-ids", first, "--format", "json").out
-    assert len(both.splitlines()) == 2
+    def ids(*stops: str) -> list[str]:
+        given = [word for stop in stops for word in ("--stop-ids", stop)]
+        lines = run("generate", "--max-new-tokens", "9", *given, "--format", "json").out.splitlines()
+        return [str(json.loads(line)["id"]) for line in lines]
 
-
-def _ids(run: Run) -> list[int]:
-    lines = run("generate", "--max-new-tokens", "9", "--stop-ids", "0", "--format", "json").out.splitlines()
-    return [json.loads(line)["id"] for line in lines]
-
-
-def test_a_flag_given_again_says_the_same(run: Run) -> None:
-    assert run("show", "weights", "--all", "--all").code == 0
+    written = ids("0")
+    _, first, second, *_ = written
+    assert ids(first, second) == ids(second, first) == written[:2]
 
 
 # Bad input
 
 
-TYPER_FINDS = {
-    "no file to write": ("trace",),
-    "unknown precision": ("show", "--dtype", "float16"),
-    "unknown command": ("nosuch",),
-    "unknown option": ("show", "--nosuch"),
-}
-
-
-@pytest.mark.parametrize("arguments", TYPER_FINDS.values(), ids=TYPER_FINDS.keys())
-def test_options_that_typer_refuses_exit_with_2(run: Run, arguments: tuple[str, ...]) -> None:
-    ended = run(*arguments)
-    assert ended.code == 2
-    assert "Error" in ended.err
-    assert "Traceback" not in ended.err
-    assert ended.out == ""
-
-
-def test_a_failed_write_leaves_the_old_file(run: Run, tmp_path: Path) -> None:
-    old = tmp_path / "a.npz"
-    old.write_bytes(b"old")
-    assert run("trace", "--out", "a.npz", "--steps", "nosuch").code == 1
-    assert old.read_bytes() == b"old"
-
-
-def test_close_names_are_offered(run: Run) -> None:
-    assert "encoder.0.self_attention.scores" in run("show", "scors", "--model", "encoder").err
-
-
-def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
+def test_options_that_typer_refuses_exit_with_2_and_are_quoted_harmlessly(run: Run) -> None:
+    for arguments in (("trace",), ("show", "--dtype", "float16"), ("nosuch",), ("show", "--nosuch")):
+        ended = run(*arguments)
+        assert ended.code == 2
+        assert "Error" in ended.err
+        assert "Traceback" not in ended.err
+        assert ended.out == ""
+    for arguments in (("\x1b[31m\u202e",), ("--\x1b[31m\u202e",), ("vocab", "list", "\x1b[31m\u202e")):
+        ended = run(*arguments)
+        assert ended.code == 2
+        assert "Error" in ended.err
+        assert not {"\x1b", "\u202e"} & set(ended.err)
     err = run("vocab", "check", "a\x1b[31m").err
     assert "\x1b" not in err
-
-
-@pytest.mark.parametrize("arguments", [("\x1b[31m\u202e",), ("--\x1b[31m\u202e",), ("vocab", "list", "\x1b[31m\u202e")])
-def test_arguments_that_typer_refuses_are_quoted_harmlessly(run: Run, arguments: tuple[str, ...]) -> None:
-    ended = run(*arguments)
-    assert ended.code == 2
-    assert "Error" in ended.err
-    assert not {"\x1b", "\u202e"} & set(ended.err)
+    # close names are offered
+    assert "encoder.0.self_attention.scores" in run("show", "scors", "--model", "encoder").err
 
 
 def _zip_of(name: str, data: bytes) -> bytes:
@@ -272,10 +222,10 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_trace_is_named_in_one_line(run: Run, tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "broken.npz").write_bytes(data)
-    run("diff", "broken.npz", "encoder", "--ids", "1,2,3,4,5,6,7,1").refuses("broken.npz", 1)
+def test_a_broken_trace_is_named_in_one_line(run: Run, tmp_path: Path) -> None:
+    for data in BROKEN.values():
+        (tmp_path / "broken.npz").write_bytes(data)
+        run("diff", "broken.npz", "encoder", "--ids", "1,2,3,4,5,6,7,1").refuses("broken.npz", 1)
 
 
 # Values of edits: texts of any kind and files that are broken
@@ -316,26 +266,7 @@ def test_broken_files_of_values(tmp_path, model, name, count):
     hold(count, check, data=damaged(FILES[name]))
 
 
-PIECES = [
-    "0.output",
-    STEP,
-    "[",
-    "]",
-    "0",
-    ":",
-    ",",
-    "=",
-    "+=",
-    "*=",
-    "/=",
-    " ",
-    "1e999",
-    "2*",
-    "mean",
-    "'the'",
-    "-",
-    "x.npy",
-]
+PIECES = [*"[]0:,= -", "0.output", STEP, "+=", "*=", "/=", "1e999", "2*", "mean", "'the'", "x.npy"]
 
 
 @COUNTS

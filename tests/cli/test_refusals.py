@@ -74,10 +74,7 @@ REFUSED = {
         ("--model attention", 1, "no logits of words"),
         ("--by gradient --model attention", 1, "no logits of words"),
     ],
-    "circuits": [
-        ("--model attention", 1, "no circuits"),
-        ("--layer 7", 1, "there is no layer 7"),
-    ],
+    "circuits": [("--model attention", 1, "no circuits"), ("--layer 7", 1, "there is no layer 7")],
     "attribute --model copy": [
         ("--ids 5,6,7,8,5 --tokens 11,12 --metric loss", 2, "are of --by gradient"),
         ("--ids 5,6,7,8,5 --tokens 11,12 --by gradient --neurons", 2, "--neurons are terms"),
@@ -96,9 +93,7 @@ REFUSED = {
         ("--compose Q --matrix ov", 2, "--matrix out"),
         ("--compose Q --layer 0", 2, "leave --layer"),
     ],
-    "lens --model copy": [
-        ("--less-mean", 2, "--less-mean is of --by-head"),
-    ],
+    "lens --model copy": [("--less-mean", 2, "--less-mean is of --by-head")],
     "show --model encoder": [
         ("nosuch", 1, "no step is called 'nosuch': `tui-transformer"),
         ("output", 1, "'output' can be embedding.output,"),
@@ -305,10 +300,7 @@ REFUSED = {
         ("--out x --text the", 2, "--text: weights are the same for every text"),
         ("--out w.npz --format csv", 2, "a file that ends in .npz is npz, not csv"),
     ],
-    "weights list": [
-        ("--bracket", 2, "--bracket: weights are the same"),
-        ("--model nowhere", 1, "no such folder"),
-    ],
+    "weights list": [("--bracket", 2, "--bracket: weights are the same"), ("--model nowhere", 1, "no such folder")],
     "exercise check": [
         ("", 2, "name an exercise: `tui-transformer exercise"),
         ("nothing-like-it", 2, "no exercise is called nothing-like-it: use"),

@@ -29,9 +29,7 @@ def rows(run: Run, *arguments: str) -> list[str]:
 def test_a_sentence_has_its_begin_end_and_padding(run: Run) -> None:
     labels = rows(run, "--text", "the dog", "--bracket", "--pad-to", "6", *ENCODER)
     assert labels == ["[BOS]", "the", "dog", "[EOS]", "[PAD]", "[PAD]"]
-
-
-def test_a_sentence_that_is_cut_keeps_its_begin_and_end(run: Run) -> None:
+    # one that is cut keeps its begin and end
     arguments = ("--text", "the dog bites the cat", "--cut", "--bracket", *ENCODER)
     assert rows(run, *arguments, "--max-length", "4") == ["[BOS]", "the", "dog", "[EOS]"]
     assert rows(run, *arguments, "--pad-to", "5") == ["[BOS]", "the", "dog", "bites", "[EOS]"]
@@ -39,49 +37,26 @@ def test_a_sentence_that_is_cut_keeps_its_begin_and_end(run: Run) -> None:
     assert said == "the sentence is cut: the model reads 4 tokens, 3 are left out\n"
     both = ("--text", "the dog bites the cat", "--text", "the", "--cut", "--pad-to", "4", *ENCODER)
     assert "reads 4 tokens, 1 are left out" in run("show", "tokens", *both).err
-
-
-def test_padding_is_not_counted_among_what_is_read(run: Run) -> None:
+    # padding is not counted among what is read
     both = ("--text", "the dog bites the cat", "--text", "the dog", "--bracket", "--cut", "--pad-to", "4", *ENCODER)
     assert rows(run, *both, "--item", "1") == ["[BOS]", "the", "dog", "[EOS]"]
-
-
-def test_a_sentence_that_is_patched_from_is_framed_like_the_other(run: Run) -> None:
+    # one that is patched from is framed like the other
     arguments = ("patch", "0.output", "--text", "the dog bites", "--from-text", "the cat bites", "--rows", "4")
     ended = run(*arguments, "--bracket", *ENCODER)  # row 4 is [EOS]: there is none without brackets
     assert (ended.code, "5 × 8" in ended.out) == (0, True), ended.err
 
 
-@pytest.mark.parametrize(("item", "expected"), [("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])])
-def test_one_of_several_sentences_is_shown(run: Run, item: str, expected: list[str]) -> None:
-    assert rows(run, "--text", "the dog bites", "--text", "the cat", "--item", item, *ENCODER) == expected
-
-
-def test_a_trace_has_all_of_them(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "all.npz"
-    assert run("trace", "--out", str(out), "--ids", "1,2,3;4,5", "--model", "encoder", "--steps", "tokens").code == 0
-    with np.load(out) as arrays:
+def test_one_of_several_sentences_is_shown_with_the_numbers_of_its_batch(run: Run) -> None:
+    for item, expected in (("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])):
+        assert rows(run, "--text", "the dog bites", "--text", "the cat", "--item", item, *ENCODER) == expected
+    batch = ("--ids", "1,2,3;4,5", "--model", "encoder")
+    assert run("trace", "--out", "all.npz", *batch, "--steps", "tokens,encoder.0.output").code == 0
+    shown = run("show", "encoder.0.output", "--format", "json", "--item", "1", *batch).json
+    with np.load("all.npz") as arrays:
         assert arrays["tokens"].tolist()[0] == [1, 2, 3]
         assert arrays["tokens"].tolist()[1][:2] == [4, 5]
         assert arrays["padding"].astype(int).tolist() == [[1, 1, 1], [1, 1, 0]]
-
-
-def test_the_shown_one_has_the_numbers_of_its_batch(run: Run, tmp_path: Path) -> None:
-    out, batch = tmp_path / "all.npz", ("--ids", "1,2,3;4,5", "--model", "encoder")
-    run("trace", "--out", str(out), *batch, "--steps", "encoder.0.output")
-    shown = run("show", "encoder.0.output", "--format", "json", "--item", "1", *batch).json
-    with np.load(out) as arrays:
         np.testing.assert_allclose(shown["values"], arrays["encoder.0.output"][1], atol=1e-6)
-
-
-def test_the_explorer_is_given_all_sentences_and_the_one_to_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = []
-    monkeypatch.setattr(explore, "check_terminal", lambda: None)
-    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
-    assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
-    ((options, reading, *_),) = given
-    assert options.framing.bracket
-    assert reading == Reading("the cat", batch=("the dog", "the cat"), item=1)
 
 
 def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:
@@ -107,62 +82,44 @@ def values(run: Run, *arguments: str) -> np.ndarray:
     return np.array([[cell or 0.0 for cell in row] for row in ended.json["values"]])
 
 
-@pytest.mark.parametrize(
-    ("ids", "mask", "at"), [("2,2,12,10,9", "0,0,1,1,1", slice(2, None)), ("12,10,9,2,2", "1 1 1 0 0", slice(3))]
-)
-def test_a_padded_sentence_is_what_it_is_alone(run: Run, ids: str, mask: str, at: slice) -> None:
-    padded, alone = values(run, "--ids", ids, "--mask", mask), values(run, "--ids", "12,10,9")
-    np.testing.assert_allclose(padded[at, at], alone, atol=1e-12)
-
-
-def test_a_mask_may_be_given_in_parts(run: Run) -> None:
-    parts = values(run, *PADDED[:2], "--mask", "0,0", "--mask", "1,1,1")
-    np.testing.assert_array_equal(parts, values(run, *PADDED))
-
-
-def test_a_mask_hides_tokens_of_a_text(run: Run) -> None:
-    ended = run(
-        "show", "encoder.0.self_attention.weights", "--text", "the cat sat", "--mask", "1,1,0", "--format", "json"
-    )
+def test_a_padded_sentence_is_what_it_is_alone(run: Run) -> None:
+    alone = values(run, "--ids", "12,10,9")
+    padded = values(run, *PADDED)
+    np.testing.assert_allclose(padded[2:, 2:], alone, atol=1e-12)
+    behind = values(run, "--ids", "12,10,9,2,2", "--mask", "1 1 1 0 0")
+    np.testing.assert_allclose(behind[:3, :3], alone, atol=1e-12)
+    # a mask in parts, and of a text
+    np.testing.assert_array_equal(values(run, *PADDED[:2], "--mask", "0,0", "--mask", "1,1,1"), padded)
+    given = ("--text", "the cat sat", "--mask", "1,1,0", "--format", "json")
+    ended = run("show", "encoder.0.self_attention.weights", *given)
     assert ended.code == 0, ended.err
     assert not any(row[2] for row in ended.json["values"])
 
 
 def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "trace.npz"
-    assert run("trace", "--out", str(out), *LLAMA, *PADDED).code == 0
+    out, bare, without = (str(tmp_path / name) for name in ("trace.npz", "bare.npz", "without.npz"))
+    assert run("trace", "--out", out, *LLAMA, *PADDED).code == 0
     with np.load(out) as file:
         assert file["padding"].tolist() == [False, False, True, True, True]
-    ended = run("diff", str(out), str(out), *LLAMA)
+        np.savez(bare, **{name: file[name] for name in file.files if name != "padding"})
+    ended = run("diff", out, out, *LLAMA)
     assert (ended.code, "padding" in ended.out) == (0, False)
-    diagnosed = run("diff", str(REFERENCES / "llama"), str(out), *LLAMA[2:])
+    diagnosed = run("diff", str(REFERENCES / "llama"), out, *LLAMA[2:])
     assert diagnosed.code == 0, diagnosed.out
-
-
-def test_a_trace_without_padding_has_no_word_of_it(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "trace.npz"
-    assert run("trace", "--out", str(out), *LLAMA, "--ids", "2,12").code == 0
-    with np.load(out) as file:
+    # a dump without a mask is compared under the one that is given
+    assert run("diff", bare, *LLAMA).code == 1
+    assert run("diff", bare, *LLAMA, "--mask", "0,0,1,1,1").code == 0
+    # a trace without padding has no word of it
+    assert run("trace", "--out", without, *LLAMA, "--ids", "2,12").code == 0
+    with np.load(without) as file:
         assert "padding" not in file.files
 
 
-def test_a_dump_without_a_mask_is_compared_under_the_one_that_is_given(run: Run, tmp_path: Path) -> None:
-    whole, bare = tmp_path / "whole.npz", tmp_path / "bare.npz"
-    assert run("trace", "--out", str(whole), *LLAMA, *PADDED).code == 0
-    with np.load(whole) as file:
-        np.savez(bare, **{name: file[name] for name in file.files if name != "padding"})
-    assert run("diff", str(bare), *LLAMA).code == 1
-    assert run("diff", str(bare), *LLAMA, "--mask", "0,0,1,1,1").code == 0
-
-
-def test_the_sentence_that_values_are_patched_from_has_the_same_mask(run: Run) -> None:
+def test_what_is_patched_from_or_written_on_has_the_same_mask(run: Run) -> None:
     same = ("patch", "decoder.0.output", "--from-ids", "2,2,12,10,9", *LLAMA)
     ended = run(*same, *PADDED, "--format", "json")
     assert ended.code == 0, ended.err
     assert not any(step["largest"] for step in ended.json["steps"])
-
-
-def test_a_prompt_with_padding_is_written_on_as_it_is_without(run: Run) -> None:
     said = ("generate", *LLAMA, "--max-new-tokens", "4", "--format", "json")
     padded = run(*said, *PADDED)
     alone = run(*said, "--ids", "12,10,9")
@@ -180,16 +137,8 @@ CROSS = "decoder.0.cross_attention.weights"
 REFERENCE = REFERENCES / "vanilla-encoder-decoder"
 
 
-def _trace(decoder_text: str | None = "the shore!", **sizes: object):
-    return Model.load("encoder-decoder", **sizes).trace("The waves crashed", decoder_text=decoder_text)
-
-
-def test_rows_are_words_of_the_decoder_and_columns_words_of_the_source(run: Run) -> None:
-    read = run("show", CROSS, *BOTH, "--format", "json").json
-    assert read["shape"] == [8, 4, 3]
-    assert read["rows"]["labels"] == ["[UNK]", "the", "shore", "!"]
-    assert read["columns"]["labels"] == ["the", "waves", "crashed"]
-    np.testing.assert_array_equal(np.array(read["values"], dtype=np.float32), _trace()[CROSS][0])
+def _trace():
+    return Model.load("encoder-decoder").trace("The waves crashed", decoder_text="the shore!")
 
 
 def test_every_side_has_the_words_of_its_own_sequence(run: Run) -> None:
@@ -201,16 +150,17 @@ def test_every_side_has_the_words_of_its_own_sequence(run: Run) -> None:
         assert first_column(step) == source, step
     for step in ("decoder.tokens", "decoder.embedding.output", "decoder.0.cross_attention.query", "output.logits"):
         assert first_column(step) == target, step
-
-
-def test_equally_long_sequences_are_told_apart(run: Run) -> None:
+    # rows are words of the decoder, columns of the source
+    read = run("show", CROSS, *BOTH, "--format", "json").json
+    assert read["shape"] == [8, 4, 3]
+    assert read["rows"]["labels"] == ["[UNK]", "the", "shore", "!"]
+    assert read["columns"]["labels"] == ["the", "waves", "crashed"]
+    np.testing.assert_array_equal(np.array(read["values"], dtype=np.float32), _trace()[CROSS][0])
     arguments = (*MODEL, "--ids", "2,3", "--decoder-ids", "4,6")
     read = run("show", CROSS, *arguments, "--format", "json").json
     assert read["rows"]["labels"] == ["forcefully", "shore"]
     assert read["columns"]["labels"] == ["waves", "crashed"]
-
-
-def test_a_cell_is_named_by_both_words(run: Run) -> None:
+    # a cell is named by both
     first = run("show", CROSS, *BOTH, "--explain", "2,1").out.splitlines()[0]
     assert first == f"{CROSS}[0, 2, 1] · query shore · key waves"
 
@@ -218,14 +168,10 @@ def test_a_cell_is_named_by_both_words(run: Run) -> None:
 def test_beside_a_sentence_that_is_given_there_is_the_start_token(run: Run) -> None:
     shown = run("show", "decoder.tokens", *MODEL, "--text", "the shore", "--format", "csv").out
     assert shown.splitlines() == [",decoder.tokens", "[UNK],0"]
-
-
-@pytest.mark.parametrize(
-    ("model", "words"), [("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 @1 0 2 @3 1 -")]
-)
-def test_beside_the_sample_a_few_words_are_written(run: Run, model: str, words: str) -> None:
-    lines = run("show", "decoder.tokens", "--model", model, "--format", "csv").out.splitlines()
-    assert " ".join(line.rpartition(",")[0] for line in lines[1:]) == words
+    # beside the sample, a few words are written
+    for model, words in (("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 @1 0 2 @3 1 -")):
+        lines = run("show", "decoder.tokens", "--model", model, "--format", "csv").out.splitlines()
+        assert " ".join(line.rpartition(",")[0] for line in lines[1:]) == words
 
 
 def test_steps_of_both_stacks_are_listed_with_both_lengths(run: Run) -> None:
@@ -234,9 +180,7 @@ def test_steps_of_both_stacks_are_listed_with_both_lengths(run: Run) -> None:
     assert "8 × 3 × 3" in lines["encoder.0.self_attention.scores"]
     assert "encoder.1.output" not in lines
     assert next(iter(lines)) == "tokens"
-
-
-def test_a_decoder_text_that_is_cut_is_said(run: Run) -> None:
+    # a decoder text that is cut
     arguments = (*MODEL, "--max-length", "3", "--cut", "--text", "the shore", "--decoder-text", "the waves crashed")
     ended = run("show", "decoder.tokens", *arguments, "--format", "csv")
     assert ended.code == 0
@@ -253,26 +197,22 @@ def test_a_trace_holds_the_steps_of_both_and_is_the_same_as_its_model(run: Run, 
     ended = run("diff", "a.npz", *MODEL)
     assert ended.code == 0
     computed = [name for name in expected.names if not name.endswith("tokens") or "embedding" in name]
-    assert ended.out.endswith(
-        f"same: the {len(computed)} steps that were compared are the same, as far as rounding goes\n"
-    )
+    said = f"same: the {len(computed)} steps that were compared are the same, as far as rounding goes\n"
+    assert ended.out.endswith(said)
     assert run("diff", "a.npz", *MODEL, "--decoder-text", "the shore").code == 1
-
-
-def test_the_decoder_ids_of_a_file_are_no_input_for_a_model_of_one_sentence(run: Run) -> None:
-    run("trace", "--out", "a.npz", *BOTH)
+    # its decoder IDs are no input for a model of one sentence
     ended = run("diff", "a.npz", "--model", "encoder")
     assert ended.err == ""
     assert re.search(r"^not compared \(no step of this name\): .*decoder\.embedding\.tokens", ended.out, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", "1e-4"), ("float64", "1e-10")])
-def test_the_reference_dump_agrees_with_its_checkpoint(run: Run, dtype: str, tolerance: str) -> None:
-    arguments = ("--model", str(REFERENCE), "--dtype", dtype, "--tolerance", tolerance)
-    ended = run("diff", str(REFERENCE / "expected.npz"), *arguments)
-    assert ended.code == 3, ended.out  # its gradients are not compared
-    assert re.findall(r"^not compared \((.*?):", ended.out, re.MULTILINE) == ["a gradient"]
-    assert "decoder.1.cross_attention.weights" in ended.out
+def test_the_reference_dump_agrees_with_its_checkpoint(run: Run) -> None:
+    for dtype, tolerance in (("float32", "1e-4"), ("float64", "1e-10")):
+        arguments = ("--model", str(REFERENCE), "--dtype", dtype, "--tolerance", tolerance)
+        ended = run("diff", str(REFERENCE / "expected.npz"), *arguments)
+        assert ended.code == 3, ended.out  # its gradients are not compared
+        assert re.findall(r"^not compared \((.*?):", ended.out, re.MULTILINE) == ["a gradient"]
+        assert "decoder.1.cross_attention.weights" in ended.out
 
 
 def test_the_explorer_begins_with_what_was_given() -> None:
@@ -286,22 +226,23 @@ def test_the_explorer_begins_with_what_was_given() -> None:
     assert open_session(options, None, (2, 3), decoder_ids=(4,)).trace["decoder.tokens"].tolist() == [4]
 
 
-def test_the_command_gives_both_sentences_to_the_explorer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_gives_all_sentences_to_the_explorer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(explore, "check_terminal", lambda: None)
-    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
-    assert run(*BOTH).code == 0
-    assert run(*MODEL, "--ids", "1,2", "--decoder-ids", "3 4").code == 0
-    (_, first, *_), (_, second, *_) = given
-    assert first == Reading("The waves crashed", decoder_text="the shore!")
-    assert second == Reading(ids=(1, 2), decoder_ids=(3, 4))
-
-
-def test_the_explorer_refuses_a_second_sentence_for_a_model_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explore, "check_terminal", lambda: None)
+    # a second one is refused for a model of one
     ended = run("--model", "encoder", "--decoder-text", "a")
     assert ended.code == 1
     assert ended.err.startswith("tui-transformer: encoder reads no second sentence")
+    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
+    assert run(*BOTH).code == 0
+    assert run(*MODEL, "--ids", "1,2", "--decoder-ids", "3 4").code == 0
+    assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
+    assert given[2][0].framing.bracket
+    assert [reading for _, reading, *_ in given] == [
+        Reading("The waves crashed", decoder_text="the shore!"),
+        Reading(ids=(1, 2), decoder_ids=(3, 4)),
+        Reading("the cat", batch=("the dog", "the cat"), item=1),
+    ]
 
 
 # Pairs

