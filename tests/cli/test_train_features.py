@@ -36,9 +36,7 @@ def test_the_explorer_begins_with_the_features_of_a_dictionary(run: Run, monkeyp
         return run("--model", "story", "--plain", *more)
 
     assert "decoder.1.output.features" in told(": decoder.1.output.features", "--features", folder).out
-    assert (
-        "decoder.0.output.error"
-        in told(": decoder.0.output.error", "--features", folder, "--at", "decoder.0.output").out
-    )
+    out = told(": decoder.0.output.error", "--features", folder, "--at", "decoder.0.output").out
+    assert "decoder.0.output.error" in out
     assert "nothing" in told("", "--features", folder, "--at", "nothing").err
     assert "--features" in told("", "--at", "decoder.0.output").err

@@ -20,9 +20,15 @@ from tui_transformer.model.config import Config
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 
-def test_every_built_in_vocabulary_is_listed(run: Run) -> None:
+def test_built_in_vocabularies_are_listed_shown_and_searched(run: Run) -> None:
     lines = run("vocab", "list").out.splitlines()
     assert [line.split()[0] for line in lines] == list(built_in_vocabularies())
+    # a range of words
+    ended = run("vocab", "show", "waves", "--from", "2", "--count", "2")
+    assert ended.out == "2  waves\n3  crashed\n"
+    assert "4 more" in ended.err
+    # beginnings first
+    assert run("vocab", "search", "SH").out == "6  shore\n3  crashed\n"
 
 
 def test_check_counts_words_repetitions_and_special_words(run: Run, tmp_path: Path) -> None:
@@ -36,16 +42,6 @@ def test_check_counts_words_repetitions_and_special_words(run: Run, tmp_path: Pa
     assert "\x1b" not in ended.out
 
 
-def test_show_gives_a_range_of_words_and_says_how_many_follow(run: Run) -> None:
-    ended = run("vocab", "show", "waves", "--from", "2", "--count", "2")
-    assert ended.out == "2  waves\n3  crashed\n"
-    assert "4 more" in ended.err
-
-
-def test_search_puts_beginnings_first(run: Run) -> None:
-    assert run("vocab", "search", "SH").out == "6  shore\n3  crashed\n"
-
-
 def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> None:
     lines = run("vocab", "tokens", "The zebra!").out.splitlines()
     assert [line.split() for line in lines[1:4]] == [
@@ -54,18 +50,14 @@ def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> No
         ["7", "!", "9–10"],
     ]
     assert lines[-1] == "the [UNK]!"
-
-
-def test_tokens_as_json_are_ids_tokens_and_places_in_characters(run: Run) -> None:
+    # as JSON
     report = run("vocab", "tokens", "Thé zebra!", "--format", "json").json
     assert list(report) == ["tokens"]
     assert report["tokens"][1:] == [
         {"id": 0, "token": "[UNK]", "start": 4, "end": 9},
         {"id": 7, "token": "!", "start": 9, "end": 10},
     ]
-
-
-def test_what_a_tokenizer_adds_can_be_left_out(run: Run) -> None:
+    # what a tokenizer adds can be left out
     roberta = str(REFERENCES / "roberta" / "tokenizer.json")
     whole, own = (
         run("vocab", "tokens", "a cat", "--vocab", roberta, "--format", "json", *more).json["tokens"]
@@ -99,58 +91,41 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_words_are_written_one_a_line_and_summed_up_on_standard_error(run: Run, corpus: Path) -> None:
+def test_words_are_written_one_a_line_and_summed_up_on_standard_error(run: Run, corpus: Path, tmp_path: Path) -> None:
     ended = run("vocab", "build", "corpus.txt", "--size", "6")
     assert (ended.code, ended.out) == (0, "[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\n")
     assert "6 entries from 10 words, 8 of them distinct: they cover 40.0 % of the text" in ended.err
     assert "the 2, cat 2" in ended.err
-
-
-def test_several_files_are_one_text(run: Run, corpus: Path, tmp_path: Path) -> None:
+    # several files are one text
     (tmp_path / "more.txt").write_text("dog dog dog", encoding="utf-8")
     assert run("vocab", "build", "corpus.txt", "more.txt", "--min-frequency", "3").out.split()[4:] == ["dog"]
-
-
-def test_counts_stand_beside_the_entries(run: Run, corpus: Path) -> None:
+    # counts stand beside the entries
     ended = run("vocab", "build", "corpus.txt", "--counts", "--size", "6", "-o", "words.txt")
     assert ended.out.splitlines()[4:] == ["4  2  the", "5  2  cat"]
-
-
-@pytest.mark.parametrize(("kind", "name"), [("word", "a.txt"), ("character", "a.txt"), ("bpe", "a.json")])
-def test_what_is_built_can_be_used(run: Run, corpus: Path, kind: str, name: str) -> None:
-    ended = run("vocab", "build", "corpus.txt", "--kind", kind, "--size", "300", "-o", name)
-    assert (ended.code, ended.out) == (0, "")
-    assert "unknown" not in run("vocab", "cut", "the cat sat", "--vocab", f"./{name}").out
-    assert run("show", "tokens", "--vocab", f"./{name}", "--text", "the cat").code == 0
-
-
-def test_special_words_can_have_other_names(run: Run, corpus: Path) -> None:
+    # special words can have other names
     run("vocab", "build", "corpus.txt", "--special", "<pad>,<unk>,<s>,</s>", "-o", "words.txt")
     facts = dict(line.split(maxsplit=1) for line in run("vocab", "check", "./words.txt").out.splitlines())
     assert (facts["special"], facts["padding"]) == ("<pad> <unk> <s> </s>", "<pad> 0")
 
 
-def cut(run: Run, text: str, family: str) -> list[str]:
-    lines = run("vocab", "cut", text, "--vocab", str(REFERENCES / family / "tokenizer.json")).out.splitlines()
-    return [" ".join(line.split()) for line in lines]
+def test_what_is_built_can_be_used(run: Run, corpus: Path) -> None:
+    for kind, name in (("word", "a.txt"), ("character", "a.txt"), ("bpe", "a.json")):
+        ended = run("vocab", "build", "corpus.txt", "--kind", kind, "--size", "300", "-o", name)
+        assert (ended.code, ended.out) == (0, "")
+        assert "unknown" not in run("vocab", "cut", "the cat sat", "--vocab", f"./{name}").out
+        assert run("show", "tokens", "--vocab", f"./{name}", "--text", "the cat").code == 0
 
 
-def test_word_pieces_say_that_they_are_inside_a_word(run: Run) -> None:
-    lines = cut(run, "The waves", "bert")
+def test_pieces_of_words_bytes_and_marked_spaces_are_explained(run: Run) -> None:
+    def cut(text: str, family: str) -> list[str]:
+        lines = run("vocab", "cut", text, "--vocab", str(REFERENCES / family / "tokenizer.json")).out.splitlines()
+        return [" ".join(line.split()) for line in lines]
+
+    lines = cut("The waves", "bert")
     assert lines[1] == "2 [CLS] special added"
     assert "132 ##ves ves, inside a word “ves” 6–9" in lines
-
-
-def test_bytes_of_an_emoji_are_named_and_say_of_what_they_are_part(run: Run) -> None:
-    lines = cut(run, "waves 😊", "gpt2")
-    assert lines[-2:] == ["247 ĺ byte 98 part of “😊” 6–7", "233 Ĭ byte 8A part of “😊” 6–7"]
-
-
-def test_marked_spaces_are_explained(run: Run) -> None:
-    assert "32 ␣wa wa, after a space “ wa” 3–6" in cut(run, "The waves", "t5")
-
-
-def test_show_explains_pieces(run: Run) -> None:
+    assert cut("waves 😊", "gpt2")[-2:] == ["247 ĺ byte 98 part of “😊” 6–7", "233 Ĭ byte 8A part of “😊” 6–7"]
+    assert "32 ␣wa wa, after a space “ wa” 3–6" in cut("The waves", "t5")
     lines = run("vocab", "show", str(REFERENCES / "bert/tokenizer.json"), "--from", "131", "--count", "2").out
     assert lines == "131  ##ve   ve, inside a word\n132  ##ves  ves, inside a word\n"
 
@@ -169,9 +144,7 @@ def test_vocabularies_are_compared_word_by_word(run: Run) -> None:
     ]
 
 
-def test_a_terminal_gets_no_control_characters_of_the_text(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_gets_no_control_characters_of_the_text(run: Run, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "odd.txt").write_text("\x1b[31m\u202e \x07", encoding="utf-8")
     assert "\x1b\n" in run("vocab", "build", "odd.txt").out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -180,16 +153,13 @@ def test_a_terminal_gets_no_control_characters_of_the_text(
     assert not {"\x1b", "\u202e", "\x07"} & set(ended.out)
 
 
-def test_the_rule_for_words_is_written_into_the_file(run: Run, tmp_path: Path) -> None:
+def test_the_rule_for_words_is_written_into_the_file_and_entries_that_no_text_gives_are_named(run, tmp_path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "words.txt"
     text.write_text("The nation's The it\n")
     assert run("vocab", "build", str(text), "--split", "spaces", "--case", "kept", "--out", str(out)).code == 0
     assert out.read_text().splitlines()[0] == "#!vocabulary words split=spaces case=kept"
     ended = run("vocab", "check", str(out))
     assert "split       whatever stands between white space\ncase        as written\nnever       0\n" in ended.out
-
-
-def test_entries_that_no_text_gives_are_named(run: Run, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("the words: a\n")
     assert "never       1 that no text can give: words:\n" in run("vocab", "check", str(words)).out
@@ -213,19 +183,11 @@ def test_every_weight_is_listed_with_its_shape_type_bytes_and_place(run: Run) ->
     rows = run("weights", "list", "--model", bert, "--dtype", "float64", "--format", "json").json
     program = Model.load(bert, device="cpu").program(1)
     assert [row["name"] for row in rows] == list(program.weights)
-    assert rows[0] == {
-        "name": TABLE,
-        "shape": [140, 32],
-        "type": "float64",
-        "bytes": 140 * 32 * 8,
-        "stored": "F32",
-        "tensor": "bert.embeddings.word_embeddings.weight",
-    }
+    stored = {"stored": "F32", "tensor": "bert.embeddings.word_embeddings.weight"}
+    assert rows[0] == {"name": TABLE, "shape": [140, 32], "type": "float64", "bytes": 140 * 32 * 8} | stored
     table = run("weights", "list", "--model", bert, "--format", "csv").table
     assert (table[0]["shape"], table[0]["bytes"]) == ("140 × 32", str(140 * 32 * 4))
-
-
-def test_a_model_of_random_weights_has_no_file(run: Run) -> None:
+    # random weights have no file
     lines = run("weights", "list", "--model", "encoder", "--d-model", "16").out.splitlines()
     assert lines[0].split() == ["name", "shape", "type", "bytes", "stored", "tensor"]
     assert lines[1].split() == [TABLE, "8", "×", "16", "float32", "512", "–", "–"]
@@ -233,18 +195,16 @@ def test_a_model_of_random_weights_has_no_file(run: Run) -> None:
     assert lines[-1].endswith(f"{count // 4:,} numbers, {count // 1024} KiB")
 
 
-@pytest.mark.parametrize("form", ["safetensors", "npz", "raw", "csv"])
-def test_what_is_exported_opens_and_gives_the_same_answer(run: Run, tmp_path: Path, form: str) -> None:
-    out = tmp_path / "mine"
-    ended = run("weights", "export", "--model", "story", "--format", form, "--out", str(out))
-    assert (ended.code, ended.out) == (0, "")
-    assert ended.err.startswith(f"wrote {out}: ")
-    assert ended.err.endswith(f" MiB; --model {out} opens it\n") or " KiB; --model" in ended.err
-    shown = ("show", "output.logits", "--text", "Once there was", "--dtype", "float64", "--format", "csv")
-    assert run(*shown, "--model", str(out)).out == run(*shown, "--model", "story").out
-
-
-def test_the_name_of_a_file_says_the_format(run: Run, tmp_path: Path) -> None:
+def test_what_is_exported_opens_and_gives_the_same_answer(run: Run, tmp_path: Path) -> None:
+    for form in ("safetensors", "npz", "raw", "csv"):
+        out = tmp_path / form
+        ended = run("weights", "export", "--model", "question", "--format", form, "--out", str(out))
+        assert (ended.code, ended.out) == (0, "")
+        assert ended.err.startswith(f"wrote {out}: ")
+        assert ended.err.endswith(f" MiB; --model {out} opens it\n") or " KiB; --model" in ended.err
+        shown = ("show", "output.logits", "--text", "who did it ?", "--dtype", "float64", "--format", "csv")
+        assert run(*shown, "--model", str(out)).out == run(*shown, "--model", "question").out
+    # the name of a file says the format
     out = tmp_path / "w.npz"
     ended = run("weights", "export", "--model", "encoder", "--seed", "4", "--out", str(out))
     assert (ended.code, "opens it" in ended.err) == (0, False)
