@@ -173,7 +173,7 @@ ablate = ["head:encoder.0.self_attention:2"]
 
 def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
     (tmp_path / "mine.toml").write_text(LECTURE)
-    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x24")
+    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x30")
     assert ended.code == 0, ended.err
     names = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert names == ["01-first-one.png", "01-first-one.svg", "02-second.png", "02-second.svg"]

@@ -19,10 +19,7 @@ from tui_transformer.model import Model
 # A text is written on, with and without kept keys and values, forwards and back
 GREEDY = Settings(greedy=True, max_new_tokens=9)
 DRAWN = Settings(temperature=1.3, top_k=50, top_p=0.95, seed=7, max_new_tokens=9)
-FAMILIES = (
-    *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
-    *("vanilla-encoder-decoder", "bart", "marian", "t5"),
-)
+FAMILIES = ("vanilla-decoder", "gpt2", "llama", "bart", "marian", "t5")
 
 
 PROMPT = (5, 6, 7)

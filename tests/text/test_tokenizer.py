@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from reference import REFERENCES
@@ -181,20 +178,6 @@ def test_word_pieces_bear_any_character_and_come_back_as_words() -> None:
     ):
         assert pieces().decode(pieces().encode(text).ids) == decoded
     assert pieces().decode([7, 7]) == "##ss", "a lone piece is kept as it is"
-
-
-def test_the_library_of_word_pieces_is_imported_only_when_used() -> None:
-    code = (
-        "import sys\n"
-        "from tui_transformer.text.dispatch import tokenizer_for\n"
-        "from tui_transformer.text.vocabulary import parse_vocabulary\n"
-        "tokenizer_for(parse_vocabulary('a', 'a')).encode('a')\n"
-        "tokenizer = tokenizer_for(parse_vocabulary('[UNK]\\na\\n##b', 'a'))\n"
-        "assert 'tokenizers' not in sys.modules\n"
-        "tokenizer.encode('a')\n"
-        "assert 'tokenizers' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Two sentences in one sequence, and the segments that tell them apart
