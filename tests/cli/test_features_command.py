@@ -49,7 +49,6 @@ def test_the_dictionary_that_comes_with_a_model_is_read_where_none_is_named(run:
     told = run("features", "--model", "story", "--text", "Once there was", "--top", "1", "--words", "0").out
     assert "story/features at decoder.1.output" in told
     assert "Once there [was]" in told  # of its labels
-    assert "name the file of one" in run("features", "--model", "copy", "--text", "a b a").err
     # a transcoder of several layers has a place in each
     at = "decoder.{}.feed_forward.norm"
     rows = run(*of("circuit-tracer-cross-layer", "--layers", "2", "--at", at, "--format", "csv", "--top", "1")).table
@@ -67,18 +66,6 @@ def test_edits_reach_features_and_where_these_spell_no_words_that_is_said(run: R
     assert ended.code == 0
     assert "no words: " in ended.err
     assert all(row.split()[-2:] == ["–", "–"] for row in ended.out.splitlines()[1:4])
-
-
-def test_what_cannot_be_is_refused(run: Run) -> None:
-    for name, more, says, code in (
-        ("saelens-topk", (), "does not say where it was trained", 1),
-        ("saelens-topk", ("--at", "0.feed_forward.hidden"), "reads 32 numbers a token", 1),
-        ("saelens-topk", ("--at", "0.output", "--token", "3"), "there is no token 3: tokens are 0 to 2", 1),
-        ("saelens-topk", ("--at", "0.output", "--feature", "96"), "there is no feature 96", 1),
-        ("saelens-topk", ("--at", "0.output", "--feature", "a"), "--feature", 2),
-        ("nothing", ("--at", "0.output"), "no such file or folder", 1),
-    ):
-        run(*of(name, *more)).refuses(says, code)
 
 
 FEATURED = (*SMALL, "--features", str(DICTIONARIES / "saelens-topk"), "--at", "0.output")

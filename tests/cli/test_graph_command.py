@@ -83,17 +83,3 @@ def test_neurons_of_experts_are_named_by_their_expert(run: Run, tmp_path: Path) 
     assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in nodes}) == len(nodes)
     rows = run(*line, "--neurons", "12", "--format", "csv").table
     assert any(row["source"].startswith("neuron:decoder.0.feed_forward.experts.") for row in rows)
-
-
-def test_what_cannot_be_is_refused_in_a_line(run: Run) -> None:
-    refused = {
-        "leave one of them out": (*STORY, "--no-features", "--features", str(DICTIONARIES / "saelens-topk")),
-        "leave --target out": (*STORY, "--mass", "0.9", "--target", "the"),
-        "name one with --features": (*STORY, "--at", "1.output"),
-        "--at is given 2 times": (*STORY, "--features", "x", "--at", "0.output", "--at", "1.output"),
-    }
-    for says, line in refused.items():
-        run(*line).refuses(says, 2)
-    run(*STORY, "--position", "99").refuses("there is no position 99", 1)
-    run(*STORY, "--target", "nosuchword").refuses("is no word of the vocabulary", 1)
-    run("graph", "--model", str(REFERENCES.parent / "sentences" / "bert"), "--ids", "2,5,3").refuses("no logits", 1)

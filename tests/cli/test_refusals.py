@@ -10,14 +10,13 @@ from command_line import REFERENCES, Run
 
 FILES = {
     "corpus.txt": "The cat sat.\nA cat, the dog!\n",
-    "empty.txt": "",
     "scores.py": "",
     "blank.txt": "\n \n",
     "broken.jsonl": "{\n",
-    "one.txt": "a\tb\n",
     "one.csv": "a,b\n",
     "text.txt": "once there was a fox\nthe fox found a shell\n" * 20,
 }
+FOLDERS = ("references", "features", "sentences")
 TEXTS = {"many": "the " * 20_000, "some": "the " * 300, "long": "a" * 300}
 REMARKS = ("Usage: ", "loss ", "entropy, ")
 """What a line may begin with that stands before the refusal: how a command is called, what was computed until then."""
@@ -54,7 +53,6 @@ REFUSED = {
     "answer": [
         ("--model attention", 1, "no output head"),
         ("--text 'the waves crashed' --position 3 --model encoder", 1, "there is no position 3: use 0 to 2"),
-        ("--text 'the waves crashed' --position x --model encoder", 2, "is not a position"),
         ("--text 'the waves crashed' --temperature -1 --model encoder", 2, "temperature -1 is not a number from 0"),
         ("--text 'the waves crashed' --top 0 --model encoder", 2, "--top"),
     ],
@@ -93,13 +91,11 @@ REFUSED = {
         ("--compose Q --matrix ov", 2, "--matrix out"),
         ("--compose Q --layer 0", 2, "leave --layer"),
     ],
-    "lens --model copy": [("--less-mean", 2, "--less-mean is of --by-head")],
     "show --model encoder": [
         ("nosuch", 1, "no step is called 'nosuch': `tui-transformer"),
         ("output", 1, "'output' can be embedding.output,"),
         ("weights --head 8", 1, "encoder.0.self_attention.weights has no head 8:"),
         ("weights --head -1", 1, "encoder.0.self_attention.weights has no head -1:"),
-        ("weights --explain 8,0", 1, "encoder.0.self_attention.weights has no cell"),
         ("--ids 1,99", 1, "token ID 99 is outside the vocabulary: IDs go"),
         ("--ids=-1", 1, "ID -1 is not in the vocabulary waves: use 0 to 7"),
         ("--text ''", 1, "the sentence has no tokens: write at least one"),
@@ -147,7 +143,6 @@ REFUSED = {
         ("--model .", 1, "config.json: no such file"),
         ("--model attention --text a", 1, "attention reads no tokens: its Q, K and V are"),
         ("--model decoder --decoder-ids 1", 1, "decoder reads no second sentence: only an"),
-        ("--model attention --decoder-text a", 1, "attention reads no second sentence: only an"),
         ("--model encoder-decoder --decoder-ids 0,99", 1, "token ID 99 is outside the vocabulary: IDs go"),
         ("--model encoder-decoder --decoder-text '{many}'", 1, "the text has 20,000 tokens, the limit is 4,096:"),
         ("--model encoder-decoder --decoder-layers 0", 2, "decoder_layers"),
@@ -184,44 +179,33 @@ REFUSED = {
         ("text.txt --out new", 2, "--task is missing"),
         ("--task next-word --out new", 2, "FILE is missing"),
         ("none.txt --task next-word --out new", 1, "none.txt"),
-        ("empty.txt --task next-word --out new", 1, "empty.txt is empty"),
-        ("text.txt --task pairs --out new", 1, "text.txt: line 1 has no tab"),
-        ("one.txt --task pairs --out new", 1, "too few to validate on"),
-        ("text.txt --task next-word --out text.txt", 1, "text.txt"),
-        ("text.txt --task next-word --out text.txt/run", 1, "text.txt/run"),
         ("text.txt --task next-word --out new --steps 0", 2, "--steps 0"),
         ("text.txt --task next-word --out new --dropout 1", 2, "--dropout 1"),
         ("text.txt --task next-word --out new --learning-rate nan", 2, "--learning-rate nan"),
-        ("text.txt --task next-word --out new --heads 3", 2, "not divisible by 3 heads"),
-        ("text.txt --task next-word --out new --log log.txt", 2, "ends in .csv or .jsonl"),
         ("text.txt --task next-word --out new --log one.csv", 1, "one.csv exists"),
         ("--out new --resume", 1, "new holds no run"),
+        ("--at decoder.0.output --out e", 2, "--features"),
+        ("--features 8 --recipe copy --at decoder.0.output --out d --task pairs", 2, "--task is of a model"),
+        ("--features 8 --model copy --out e", 2, "--at STEP is missing"),
+        ("--features 8 --model copy --at x --out e", 2, "--recipe NAME"),
     ],
     "vocab build": [
         ("{long}", 1, "aaa"),
         ("corpus.txt --kind bpe -o a.txt", 2, "ends in .json"),
         ("corpus.txt -o a.json", 2, "does not end in .json"),
         ("corpus.txt --special '<pad>'", 2, "four names"),
-        ("corpus.txt --size 4", 2, "size 4 is not 5 to"),
         ("corpus.txt --kind bpe --size 100", 2, "260 entries are there in any case"),
-        ("corpus.txt --min-frequency 0", 2, "min_frequency 0"),
         ("missing.txt", 1, "missing.txt cannot be read (No such file or directory)"),
-        (".", 1, "is a folder"),
         ("corpus.txt -o no/where.txt", 1, "cannot be written"),
         ("corpus.txt --kind character --split runs", 2, "--split says what a word is: leave it out with --kind"),
     ],
     "generate": [
         ("--model story --text Once --edit '0.output = mean'", 1, "is of one sentence"),
         ("--model encoder", 1, "encoder: this model does not write"),
-        ("--model attention", 1, "attention: this model does not write"),
         ("--model decoder --temperature -1", 2, "temperature -1.0 is not a number from 0"),
-        ("--model decoder --top-p 0", 2, "top_p 0.0 is not above 0"),
-        ("--model decoder --max-new-tokens 0", 2, "max_new_tokens 0 is not a whole number from 1"),
         ("--model decoder --greedy --top-k 3", 2, "leave --top-k out"),
         ("--model decoder --stop-ids x", 2, "--stop-ids: 'x' is not a token ID"),
         ("--model decoder --stop-ids 2,8", 2, "--stop-ids: 8 is outside the vocabulary: IDs go from 0 to 7"),
-        ("--model decoder --ids 999", 1, "token ID 999 is outside the vocabulary"),
-        ("--model decoder --decoder-text the", 1, "reads no second sentence"),
         ("--model decoder --text ''", 1, "no tokens"),
         ("--model decoder --text the --text-pair a", 2, "--text-pair: decoder writes one text on"),
         ("--text a --text b", 2, "--text is given 2 times"),
@@ -300,7 +284,6 @@ REFUSED = {
         ("--out x --text the", 2, "--text: weights are the same for every text"),
         ("--out w.npz --format csv", 2, "a file that ends in .npz is npz, not csv"),
     ],
-    "weights list": [("--bracket", 2, "--bracket: weights are the same"), ("--model nowhere", 1, "no such folder")],
     "exercise check": [
         ("", 2, "name an exercise: `tui-transformer exercise"),
         ("nothing-like-it", 2, "no exercise is called nothing-like-it: use"),
@@ -324,6 +307,15 @@ REFUSED = {
         ("--model references/mixtral --ids 5,7,9 --format json --layer 9", 1, "layer 9 has no experts: 0, 1 have"),
     ],
     "": [
+        ("trace", 2, "--out"),
+        ("weights list --bracket", 2, "--bracket: weights are the same"),
+        ("show --dtype float16", 2, "--dtype"),
+        ("nosuch", 2, "nosuch"),
+        ("show --nosuch", 2, "--nosuch"),
+        ("similar 'a dog' 'a cat' --text the --model references/bert", 2, "--text: the sentences"),
+        ("serve --watch --no-token", 2, "--watch knows by the address"),
+        ("graph --model sentences/bert --ids 2,5,3", 1, "no logits"),
+        ("features --model copy --text 'a b a'", 1, "name the file of one"),
         ("--text a show", 2, "--text"),
         ("--decoder-text a show", 2, "show --decoder-text"),
         ("", 2, "terminal"),
@@ -336,6 +328,7 @@ REFUSED = {
         ("rollout --model encoder --layer 9", 1, "there is no layer 9"),
         ("rollout --of cross --model encoder-decoder", 1, "there is no cross self-attention here"),
         ("lens --model attention", 1, "no output head"),
+        ("lens --model copy --less-mean", 2, "--less-mean is of --by-head"),
         ("exercise start x", 2, "no exercise is called x: use tokenize, embed,"),
         ("show --model question tokens --max-length 5", 2, "max_length: the sizes and weights of question"),
     ],
@@ -345,12 +338,30 @@ REFUSED = {
         ("--mask 1,1", 1, "this is 1 × 2, for 1 × 5 tokens"),
         ("--mask 0,0,0,0,0", 1, "a row of it has no 1"),
     ],
+    "features --model decoder --d-model 32 --heads 4 --norm pre --text 'the waves crashed'": [
+        ("features/saelens-topk", 1, "does not say where it was trained"),
+        ("features/saelens-topk --at 0.feed_forward.hidden", 1, "reads 32 numbers a token"),
+        ("features/saelens-topk --at 0.output --token 3", 1, "there is no token 3: tokens are 0 to 2"),
+        ("features/saelens-topk --at 0.output --feature 96", 1, "there is no feature 96"),
+        ("features/saelens-topk --at 0.output --feature a", 2, "--feature"),
+        ("nothing --at 0.output", 1, "no such file or folder"),
+    ],
+    "graph --model story --text 'Once there was'": [
+        ("--no-features --features x", 2, "leave one of them out"),
+        ("--mass 0.9 --target the", 2, "leave --target out"),
+        ("--at 1.output", 2, "name one with --features"),
+        ("--features x --at 0.output --at 1.output", 2, "--at is given 2 times"),
+    ],
     "patch --model copy --ids 5,6,7,8,9 --from-ids 5,10,7,8,9": [
+        ("--senders head --each head", 2, "leave out STEP, --each"),
+        ("--each head --top 3", 2, "--by and --top are of paths"),
+        ("--senders heads", 2, "'heads' is none of embedding, head, feed_forward"),
+        ("--senders head:1.self_attention --receivers query:0.self_attention", 1, "senders come first"),
+        ("--senders head --by gradient", 1, "choose another metric"),
         ("--each head --head 1", 2, "--each names the places itself"),
         ("weights --each head", 2, "leave out STEP"),
         ("", 2, "name a step, or a table with --each"),
         ("0.self_attention.weights --format svg", 2, "svg is a format of tables"),
-        ("--each layer --tokens nothing", 1, "is no word of the vocabulary"),
     ],
     "show output.logits --model copy --ids 5,6,7,8,5 --edit": [
         ("0.output", 2, "write STEP = 0"),
@@ -374,7 +385,8 @@ REFUSED = {
 def test_what_cannot_be_done_is_said_in_one_line_and_nothing_is_written(run: Run, tmp_path: Path, begin: str) -> None:
     if begin == "serve":
         pytest.importorskip("textual_serve")
-    (tmp_path / "references").symlink_to(REFERENCES)
+    for folder in FOLDERS:
+        (tmp_path / folder).symlink_to(REFERENCES.parent / folder)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     for line, code, says in REFUSED[begin]:
@@ -384,4 +396,4 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_is_written(run: Run
         assert says in last, line
         assert last.startswith(("tui-transformer: ", "Error: ")), line
         assert not before or before[0].startswith(REMARKS), line
-        assert {path.name for path in tmp_path.iterdir()} == {*FILES, "references"}, line
+        assert {path.name for path in tmp_path.iterdir()} == {*FILES, *FOLDERS}, line

@@ -46,7 +46,3 @@ async def test_who_looks_on_leads_nothing_and_without_watching_nobody_looks_on(t
             assert (await client.get(path)).status == 403
     async with serving(tmp_path) as (client, _):
         assert (await client.get("/look")).status == 404
-
-
-def test_looking_on_needs_the_tokens(run):
-    assert "--watch knows by the address" in run("serve", "--watch", "--no-token").err

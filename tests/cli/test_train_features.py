@@ -22,10 +22,6 @@ def test_the_command_learns_one_and_tells_how_good_it_is(run: Run, tmp_path: Pat
     assert "step 4 of 4" in ended.err
     assert json.loads((tmp_path / "d/cfg.json").read_text())["k"] == 5
     assert "not empty" in run("train", "--features", "48", *options).err
-    assert "--features" in run("train", "--at", "decoder.0.output", "--out", "e").err
-    assert "--task is of a model" in run("train", "--features", "8", *options, "--task", "pairs").err
-    assert "--at STEP is missing" in run("train", "--features", "8", "--model", "copy", "--out", "e").err
-    assert "--recipe NAME" in run("train", "--features", "8", "--model", "copy", "--at", "x", "--out", "e").err
 
 
 def test_the_explorer_begins_with_the_features_of_a_dictionary(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
