@@ -28,7 +28,6 @@ USUAL = ("--model", "encoder")
 GPT2 = str(REFERENCES / "gpt2")
 HEAD = "head:encoder.0.self_attention:2"
 WEIGHTS = "encoder.0.self_attention.weights"
-FAMILIES = ("albert", "bert", "bart", "deberta-v2", "gpt2", "mixtral", "opt", "t5", "vanilla-encoder-decoder")
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -45,9 +44,7 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
     for line in listed:
         assert line["change"] == pytest.approx(wanted[line["target"]].change)
         assert line["divergence"] == pytest.approx(wanted[line["target"]].divergence)
-
-
-def test_the_table_says_where_the_answer_is_read_and_what_it_was(run: Run) -> None:
+    # the table says where the answer is read, and what it was
     ended = run("ablate", "--text", "the waves crashed", "--position", "1")
     lines = ended.out.splitlines()
     assert lines[0] == "each set to 0, alone; the answer is read at position 1, waves"
@@ -117,9 +114,7 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
     one = run("ablate", head, *given, "--tokens", "37,39", "--format", "json").json
     assert one["value"] == pytest.approx(data["effects"][0]["value"], abs=1e-5)
     assert rows_of(run("ablate", *given, "--metric", "loss", "--format", "csv").out)[0] == ["target", "value", "change"]
-
-
-def test_the_loss_is_on_the_targets_of_the_sentence_unless_others_are_named(run: Run) -> None:
+    # the loss is on the targets of the sentence unless others are named
     given = ("patch", "0.output", "--model", GPT2, "--ids", "4,5,6", "--from-ids", "7,5,6", "--format", "json")
     shares = Model.load(GPT2).trace(ids=[4, 5, 6])["output.probabilities"]
     usual, named = (run(*given, *more).json for more in (("--metric", "loss"), ("--targets", "5,-1,8")))
@@ -154,24 +149,21 @@ def test_only_the_rows_and_heads_that_are_named_are_patched(run: Run) -> None:
     assert "encoder.0.output, rows 1 from the waves crashed" in ended.out
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_can_be_experimented_with(run: Run, family: str) -> None:
-    given = ("--model", str(REFERENCES / family), "--ids", "4,5,6")
-    ended = run("ablate", *given, "--each", "layer")
-    assert ended.code == 0, ended.err
-    target = ended.out.splitlines()[-1].split()[0]
-    assert run("ablate", target, *given).code == 0
-    step = f"{target.partition(':')[2]}.output"
-    ended = run("patch", step, *given, "--from-ids", "7,8,9", "--position", "all")
-    assert ended.code == 0, ended.err
+def test_other_families_can_be_experimented_with(run: Run) -> None:
+    for family in ("albert", "bart", "mixtral"):
+        given = ("--model", str(REFERENCES / family), "--ids", "4,5,6")
+        ended = run("ablate", *given, "--each", "layer")
+        assert ended.code == 0, ended.err
+        target = ended.out.splitlines()[-1].split()[0]
+        assert run("ablate", target, *given).code == 0
+        step = f"{target.partition(':')[2]}.output"
+        ended = run("patch", step, *given, "--from-ids", "7,8,9", "--position", "all")
+        assert ended.code == 0, ended.err
 
 
-def test_the_budget_does_not_change_what_is_said(run: Run) -> None:
+def test_the_budget_does_not_change_what_is_said_and_progress_is_one_line_that_goes_away(run, monkeypatch) -> None:
     for command in (("ablate",), ("ablate", HEAD, "--format", "csv")):
         assert run(*command, "--budget", "0").out == run(*command, "--budget", "1GiB").out == run(*command).out
-
-
-def test_progress_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr("sys.stderr", screen)

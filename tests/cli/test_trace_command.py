@@ -43,23 +43,12 @@ def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run, tmp_path: P
         assert archive.files == ["encoder.0.self_attention.scores", SCALED]
 
 
-def test_the_same_trace_gives_the_same_bytes_and_leaves_no_other_file(run: Run, tmp_path: Path) -> None:
+def test_the_same_trace_gives_the_same_bytes_and_the_first_step_that_differs_is_named(run: Run, tmp_path: Path) -> None:
     run("trace", "--out", "a.npz")
     run("trace", "--out", "b.npz", "--budget", "0")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz"]
-
-
-def test_a_trace_is_the_same_as_itself_and_as_the_model_that_made_it(run: Run) -> None:
-    run("trace", "--out", "a.npz", "--ids", "1,2,3", "--seed", "4")
-    assert run("diff", "a.npz", "a.npz").code == 0
-    ended = run("diff", "a.npz", "--seed", "4", "--dtype", "float64")
-    assert ended.code == 0
-    assert ended.out.endswith("same: the 23 steps that were compared are the same, as far as rounding goes\n")
-
-
-def test_the_first_step_that_differs_is_named_with_its_cell(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz")
+    # the first step that differs
     with np.load(tmp_path / "a.npz") as archive:
         arrays = {name: archive[name].copy() for name in archive.files}
     arrays[SCALED][2, 4, 1] += 0.5
@@ -71,6 +60,24 @@ def test_the_first_step_that_differs_is_named_with_its_cell(run: Run, tmp_path: 
     assert last.startswith(f"first difference: {SCALED}[2, 4, 1] is ")
     assert "2 of 24 steps differ" in last
     assert run("diff", "a.npz", "b.npz", "--tolerance", "10").code == 0
+
+
+def test_a_trace_is_the_same_as_itself_and_as_the_model_that_made_it_without_a_budget_too(run, tmp_path) -> None:
+    run("trace", "--out", "a.npz", "--ids", "1,2,3", "--seed", "4")
+    assert run("diff", "a.npz", "a.npz").code == 0
+    ended = run("diff", "a.npz", "--seed", "4", "--dtype", "float64")
+    assert ended.code == 0
+    assert ended.out.endswith("same: the 23 steps that were compared are the same, as far as rounding goes\n")
+    # without a budget
+    run("trace", "--out", "a.npz", "--budget", "0")
+    assert run("diff", "a.npz", "--budget", "0").code == 0
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = {name: archive[name].copy() for name in archive.files}
+    arrays["encoder.0.self_attention.weights"][5, 4, 3] += 0.25
+    np.savez(tmp_path / "b.npz", **arrays)
+    ended = run("diff", "b.npz", "--budget", "0")
+    assert "encoder.0.self_attention.weights[5, 4, 3] is " in ended.out
+    assert "encoder.0.self_attention.weights differs first" in ended.out
 
 
 def test_other_shapes_differ_and_names_of_one_side_are_listed(run: Run, tmp_path: Path) -> None:
@@ -199,15 +206,12 @@ def gradient(name: str) -> np.ndarray:
     return gradients(Model.load("encoder").trace(ids=IDS), [TARGETS]).values[name]
 
 
-def test_the_text_says_whose_gradient_it_is_and_how_it_is_made(run: Run) -> None:
+def test_the_text_says_whose_gradient_it_is_and_what_its_numbers_are(run: Run, tmp_path: Path) -> None:
     ended = run("show", "scaled", "--head", "3", *GRADIENT)
     assert ended.out.startswith(f"∂loss/∂{SCALED} · 8 × 4 × 4 · head 3 of 0 to 7\n")
     assert "∂loss/∂x says how much the loss grows" in " ".join(ended.out.split())
     assert ended.err.startswith("loss ")
     assert "over 3 of 4 positions" in ended.err
-
-
-def test_numbers_are_those_of_the_backward_pass(run: Run, tmp_path: Path) -> None:
     for name in (SCALED, WEIGHT, "output.logits", "embedding.output"):
         wanted = gradient(name)[0] if name == SCALED else gradient(name)
         read = run("show", name, *GRADIENT, "--format", "json").json
@@ -279,31 +283,6 @@ def test_files_are_compared_in_runs(tmp_path: Path, save: Callable[..., None], o
     assert (x.beyond, x.index, x.shapes) == (True, (1, 3, 2), ((3, 5, 4), (3, 5, 4)))
     assert x.largest == pytest.approx(0.5)
     assert (y.beyond, y.largest) == (False, 0.0)
-
-
-def test_two_files_are_compared_by_the_command(run: Run, tmp_path: Path) -> None:
-    first = np.arange(60.0).reshape(3, 5, 4)
-    second = first.copy()
-    second[1, 3, 2] += 0.5
-    np.savez(tmp_path / "a.npz", x=first, y=first[0])
-    np.savez(tmp_path / "b.npz", x=second, y=first[:1])
-    ended = run("diff", "a.npz", "b.npz")
-    assert ended.code == 1
-    assert "5.00e-01" in ended.out
-    assert ended.out.splitlines()[-1].startswith("first difference: x[1, 3, 2] is ")
-    assert "1 of 2 steps differ" in ended.out
-
-
-def test_a_file_is_compared_with_a_model_without_a_budget(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", "--budget", "0")
-    assert run("diff", "a.npz", "--budget", "0").code == 0
-    with np.load(tmp_path / "a.npz") as archive:
-        arrays = {name: archive[name].copy() for name in archive.files}
-    arrays["encoder.0.self_attention.weights"][5, 4, 3] += 0.25
-    np.savez(tmp_path / "b.npz", **arrays)
-    ended = run("diff", "b.npz", "--budget", "0")
-    assert "encoder.0.self_attention.weights[5, 4, 3] is " in ended.out
-    assert "encoder.0.self_attention.weights differs first" in ended.out
 
 
 def peak(action: Callable[[], object]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-import pytest
 from rich.cells import cell_len, get_character_cell_size
 
 from tui_transformer.text.display import byte_codes, cells, fit, piece_label, piece_text, token_label, visible
@@ -13,9 +12,8 @@ from tui_transformer.text.display import byte_codes, cells, fit, piece_label, pi
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_visible_shows_what_cannot_be_seen() -> None:
+    for text, shown in (
         ("", ""),
         ("shore!", "shore!"),
         ("a\tb\nc", "a␉b␊c"),
@@ -35,10 +33,8 @@ UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
         ("\u0301a", "◌\u0301a"),
         ("e\u0301", "e\u0301"),
         ("[bold]x[/bold]", "[bold]x[/bold]"),
-    ],
-)
-def test_visible_shows_what_cannot_be_seen(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    ):
+        assert visible(text) == shown
 
 
 def test_visible_leaves_no_unseen_character() -> None:
@@ -58,9 +54,8 @@ def test_the_width_of_every_shown_character_is_the_one_the_screen_uses() -> None
     assert [hex(ord(c)) for c in shown if cells(c) != get_character_cell_size(c)] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "fitted"),
-    [
+def test_fit_cuts_or_pads_to_the_width() -> None:
+    for text, width, fitted in (
         ("shore", 7, "shore  "),
         ("shore", 5, "shore"),
         ("forcefully", 5, "forc…"),
@@ -72,22 +67,11 @@ def test_the_width_of_every_shown_character_is_the_one_the_screen_uses() -> None
         ("猫猫", 2, "… "),
         ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
         ("a\nb", 3, "a␊b"),
-    ],
-)
-def test_fit_cuts_or_pads_to_the_width(text: str, width: int, fitted: str) -> None:
-    assert fit(text, width) == fitted
-
-
-def test_fit_gives_exactly_the_cells_asked_for() -> None:
+    ):
+        assert fit(text, width) == fitted
     for text in ("forcefully", "猫🌊ab", "\u0301\x1b\u202e", "한e\u0301❤\ufe0f", "👩\u200d💻"):
         assert [cell_len(fit(text, width)) for width in range(12)] == list(range(12)), text
     assert fit("7", 3, align="right") == "  7"
-
-
-def test_a_token_of_spaces_is_seen_and_a_label_is_harmless():
-    labels = {" ": "␣", "  ": "␣␣", "": "", "a b": "a b", "\n": visible("\n")}
-    assert {text: token_label(text) for text in labels} == labels
-    assert "\x1b" not in piece_label("Ä\x9b[31m", "marked spaces") + piece_label("\x1b[31m", "words")
 
 
 READINGS = [
@@ -114,21 +98,16 @@ READINGS = [
 ]
 
 
-@pytest.mark.parametrize(("style", "piece", "says"), READINGS)
-def test_a_piece_is_read_in_plain_words(style, piece, says):
-    assert piece_text(piece, style) == says
-
-
-def test_every_byte_has_one_character():
+def test_a_piece_is_read_in_plain_words_and_every_byte_has_one_character():
     from tokenizers import pre_tokenizers
 
+    assert [(style, piece, piece_text(piece, style)) for style, piece, _ in READINGS] == READINGS
     assert sorted(byte_codes().values()) == list(range(256))
     assert set(byte_codes()) == set(pre_tokenizers.ByteLevel.alphabet())
 
 
-@pytest.mark.parametrize(
-    ("piece", "style", "label"),
-    [
+def test_a_label_has_one_sign_for_a_space_and_is_harmless() -> None:
+    for piece, style, label in (
         ("Ġthe", "bytes", "␣the"),
         ("ĠĠ", "bytes", "␣␣"),
         ("Ã©", "bytes", "é"),
@@ -139,7 +118,8 @@ def test_every_byte_has_one_character():
         (" ", "characters", "␣"),
         ("##ing", "word pieces", "##ing"),
         ("<s>", "bytes", "<s>"),
-    ],
-)
-def test_a_label_has_one_sign_for_a_space(piece, style, label) -> None:
-    assert piece_label(piece, style) == label
+    ):
+        assert piece_label(piece, style) == label
+    labels = {" ": "␣", "  ": "␣␣", "": "", "a b": "a b", "\n": visible("\n")}
+    assert {text: token_label(text) for text in labels} == labels
+    assert "\x1b" not in piece_label("Ä\x9b[31m", "marked spaces") + piece_label("\x1b[31m", "words")

@@ -104,9 +104,8 @@ def test_a_text_begins_with_the_beginning_as_its_pre_tokenizer_has_it_unless_the
         assert first(pre=pre, add_bos_token=False) == 0
 
 
-@pytest.mark.parametrize(
-    ("pre", "wanted"),
-    [
+def test_byte_pairs_are_merged_inside_what_the_pre_tokenizer_leaves_together():
+    for pre, wanted in (
         ("gpt-2", ["in", "Ġ2001", "'s"]),
         ("smollm", ["in", "Ġ", "2", "0", "0", "1", "'s"]),
         ("llama-bpe", ["in", "Ġ", "200", "1", "'s"]),
@@ -118,13 +117,11 @@ def test_a_text_begins_with_the_beginning_as_its_pre_tokenizer_has_it_unless_the
         ("gpt-4o", ["in", "Ġ", "200", "1", "'s"]),
         ("default", ["in", "Ġ", "200", "1", "'", "s"]),
         ("", ["in", "Ġ", "200", "1", "'", "s"]),
-    ],
-)
-def test_byte_pairs_are_merged_inside_what_the_pre_tokenizer_leaves_together(pre, wanted):
-    tokens = [*"in2013's", "Ġ", "in", "'s", "20", "200", "2001", "Ġ2001"]
-    merges = ["i n", "' s", "2 0", "20 0", "200 1", "Ġ 2001"]
-    tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=pre, merges=merges)))
-    assert [token.text for token in tokenizer.encode("in 2001's").tokens] == wanted
+    ):
+        tokens = [*"in2013's", "Ġ", "in", "'s", "20", "200", "2001", "Ġ2001"]
+        merges = ["i n", "' s", "2 0", "20 0", "200 1", "Ġ 2001"]
+        tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=pre, merges=merges)))
+        assert [token.text for token in tokenizer.encode("in 2001's").tokens] == wanted
 
 
 @pytest.mark.parametrize(
@@ -167,18 +164,18 @@ def test_every_pre_tokenizer_leaves_all_of_a_text():
             assert cuts.marked or tokenizer.decode(tokenizer.encode(text).ids) == text, name
 
 
-@pytest.mark.parametrize(("pre", "entries", "framed"), [
-    ("gpt-2", {}, ["a"]),
-    ("llama-bpe", {}, ["<s>", "a"]),
-    ("tekken", {"add_bos_token": False}, ["a"]),
-    ("gpt-2", {"add_bos_token": True, "add_eos_token": True}, ["<s>", "a", "</s>"]),
-    ("roberta-bpe", {"add_bos_token": True, "add_sep_token": True}, ["<s>", "a", "<sep>"]),
-])  # fmt: skip
-def test_what_stands_around_a_text_is_what_the_file_and_the_pre_tokenizer_say(pre, entries, framed):
-    tokens = ["a", "<s>", "</s>", "<sep>"]
-    ids = {"bos_token_id": 1, "eos_token_id": 2, "seperator_token_id": 3, "token_type": [1, 3, 3, 3], "merges": []}
-    tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=pre, **ids, **entries)))
-    assert [token.text for token in tokenizer.encode("a").tokens] == framed
+def test_what_stands_around_a_text_is_what_the_file_and_the_pre_tokenizer_say():
+    for pre, entries, framed in (
+        ("gpt-2", {}, ["a"]),
+        ("llama-bpe", {}, ["<s>", "a"]),
+        ("tekken", {"add_bos_token": False}, ["a"]),
+        ("gpt-2", {"add_bos_token": True, "add_eos_token": True}, ["<s>", "a", "</s>"]),
+        ("roberta-bpe", {"add_bos_token": True, "add_sep_token": True}, ["<s>", "a", "<sep>"]),
+    ):
+        tokens = ["a", "<s>", "</s>", "<sep>"]
+        ids = {"bos_token_id": 1, "eos_token_id": 2, "seperator_token_id": 3, "token_type": [1, 3, 3, 3], "merges": []}
+        tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", tokens, pre=pre, **ids, **entries)))
+        assert [token.text for token in tokenizer.encode("a").tokens] == framed
 
 
 def test_capitals_are_kept_and_spaces_taken_together_where_the_file_says_so():

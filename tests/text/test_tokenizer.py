@@ -52,9 +52,8 @@ def test_the_built_in_vocabularies_know_their_sentences() -> None:
         assert [token for token in tokenizer_for(load_vocabulary(name)).encode(text).tokens if token.unknown] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_text_is_split_into_words() -> None:
+    for text, expected in (
         ("", []),
         ("  \n\t ", []),
         ("a  b\nc", ["a", "b", "c"]),
@@ -74,11 +73,9 @@ def test_the_built_in_vocabularies_know_their_sentences() -> None:
         ("[CLS] a [SEP][cls]", ["[CLS]", "a", "[SEP]", "cls"]),
         ("[UNK]", ["[UNK]"]),
         ("[PAD]", ["PAD"]),
-    ],
-)
-def test_text_is_split_into_words(text: str, expected: list[str]) -> None:
-    tokenizer = words("a b c , ! 🌊 don't x2 größe c\ufe0f ß οδος [CLS] [SEP] हिन्दी")
-    assert texts(tokenizer, text) == expected
+    ):
+        tokenizer = words("a b c , ! 🌊 don't x2 größe c\ufe0f ß οδος [CLS] [SEP] हिन्दी")
+        assert texts(tokenizer, text) == expected
 
 
 def test_places_are_those_of_the_text_as_written() -> None:
@@ -98,19 +95,16 @@ def test_unknown_words_are_marked_and_special_words_known() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_words_come_back_with_spaces_but_not_before_punctuation() -> None:
+    for text, expected in (
         (SENTENCE, "the waves crashed forcefully against the shore!"),
         ('He said: "yes" (no, maybe).', 'he said:" yes" (no, maybe).'),
         ("1 + 1 = 2", "1 + 1 = 2"),
         ("[CLS] Zebra [SEP]", "[CLS] [UNK] [SEP]"),
         ("", ""),
-    ],
-)
-def test_words_come_back_with_spaces_but_not_before_punctuation(text: str, expected: str) -> None:
-    tokenizer = tokenizer_for(load_vocabulary("english"))
-    assert tokenizer.decode(tokenizer.encode(text).ids) == expected
+    ):
+        tokenizer = tokenizer_for(load_vocabulary("english"))
+        assert tokenizer.decode(tokenizer.encode(text).ids) == expected
 
 
 def test_too_many_tokens_are_refused_with_both_numbers_or_cut_when_asked() -> None:

@@ -30,9 +30,8 @@ def one_line(error: pytest.ExceptionInfo[InputError]) -> str:
     return message
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "repeated"),
-    [
+def test_a_word_list_gives_the_words_in_order() -> None:
+    for text, words, repeated in (
         ("the waves\n\n crashed\t!\r\n", ("[UNK]", "the", "waves", "crashed", "!"), 0),
         ("[UNK] a b", ("[UNK]", "a", "b"), 0),
         ("a [PAD] [UNK] b", ("[UNK]", "a", "[PAD]", "b"), 0),
@@ -43,29 +42,22 @@ def one_line(error: pytest.ExceptionInfo[InputError]) -> str:
         ("Größe gro\u0308ße", ("[UNK]", "größe"), 1),
         ("don’t don't", ("[UNK]", "don't"), 1),
         ("# ## ###x y", ("[UNK]", "#", "##", "###x", "y"), 0),
-    ],
-)
-def test_a_word_list_gives_the_words_in_order(text: str, words: tuple[str, ...], repeated: int) -> None:
-    made = parse_vocabulary(text, "list")
-    assert (made.words, made.repeated, made.kind) == (words, repeated, "words")
-    assert made.unknown_id == 0
+    ):
+        made = parse_vocabulary(text, "list")
+        assert (made.words, made.repeated, made.kind) == (words, repeated, "words")
+        assert made.unknown_id == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "repeated"),
-    [
+def test_a_word_piece_file_keeps_its_lines_as_ids_with_the_white_space_before_them() -> None:
+    for text, words, repeated in (
         (PIECES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "wave", "##s", "Shore"), 0),
         ("[UNK]\r\n\r\na\r\n##b\r\na\r\n", ("[UNK]", "", "a", "##b", "a"), 1),
         ("[UNK]\n\u3000\n\ta\n##b \n a\na", ("[UNK]", "", "\ta", "##b", " a", "a"), 0),
-    ],
-)
-def test_a_word_piece_file_keeps_its_lines_as_ids_with_the_white_space_before_them(
-    text: str, words: tuple[str, ...], repeated: int
-) -> None:
-    made = parse_vocabulary(text, "pieces")
-    assert (made.words, made.kind, made.repeated) == (words, "wordpiece", repeated)
-    assert (made.unknown_id, made.pad_id) == ((1, 0) if text == PIECES else (0, None))
-    assert all(made.words[made.ids[word]] == word for word in words if word)
+    ):
+        made = parse_vocabulary(text, "pieces")
+        assert (made.words, made.kind, made.repeated) == (words, "wordpiece", repeated)
+        assert (made.unknown_id, made.pad_id) == ((1, 0) if text == PIECES else (0, None))
+        assert all(made.words[made.ids[word]] == word for word in words if word)
 
 
 def test_special_words_are_known_by_their_ids() -> None:
@@ -250,23 +242,20 @@ def test_words_that_an_apostrophe_joins_are_two_where_the_vocabulary_lacks_the_o
     assert texts(parse_vocabulary("it s '", "w"), "It's") == ["it", "'", "s"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
+def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by() -> None:
+    for rule, expected in (
         (WordRule(), ["the", "don't", "end", "."]),
         (WordRule("runs"), ["the", "don", "'", "t", "end", "."]),
         (WordRule("words", "kept"), ["The", "don't", "end", "."]),
         (WordRule("spaces"), ["the", "don't", "end."]),
         (WordRule("spaces", "kept"), ["The", "don't", "end."]),
-    ],
-)
-def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by(rule: WordRule, expected: list[str]) -> None:
-    built = build_words(["The don't end."], rule=rule).vocabulary
-    again = parse_vocabulary(built.file()[1], "again")
-    assert again.rule == rule
-    assert again.words == built.words
-    assert texts(again, "The don't end.") == expected
-    assert not any(token.unknown for token in tokenizer_for(again).encode("The don't end.").tokens)
+    ):
+        built = build_words(["The don't end."], rule=rule).vocabulary
+        again = parse_vocabulary(built.file()[1], "again")
+        assert again.rule == rule
+        assert again.words == built.words
+        assert texts(again, "The don't end.") == expected
+        assert not any(token.unknown for token in tokenizer_for(again).encode("The don't end.").tokens)
 
 
 def test_capitals_that_are_kept_tell_words_apart_and_special_words_count_alone_between_spaces() -> None:
