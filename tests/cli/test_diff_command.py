@@ -100,14 +100,11 @@ def test_a_dump_without_ids_is_compared_on_the_example_and_one_with_names_of_its
     assert "\x1b" not in ended.out + ended.err
 
 
-def test_how_a_dump_is_written(run: Run) -> None:
+def test_how_a_dump_is_written_is_said_and_what_open_needs(run: Run) -> None:
     for subject in ("pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"):
         ended = run("diff", "--how", subject)
         assert ended.code == 0
         assert "tui-transformer diff" in ended.out
-
-
-def test_open_needs_a_terminal_and_one_dump(run):
     np.savez("dump.npz", input_ids=np.arange(3))
     assert "the explorer needs a terminal" in run("diff", "dump.npz", "encoder", "--open").err
     ended = run("diff", "encoder", "--open")

@@ -171,12 +171,17 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     return fake
 
 
-def test_a_fetched_model_opens_by_its_name(run: Run, hub: Hub) -> None:
+def test_a_fetched_model_opens_by_its_name_and_offline_it_is_said_where_it_is(run: Run, hub: Hub, monkeypatch) -> None:
     ended = run("fetch", NAME)
     assert (ended.code, ended.out) == (0, "")
     assert ended.err.splitlines()[-1].endswith(f"open it with tui-transformer --model {NAME}")
     assert "1 of 3  tokenizer.json  10 B" in ended.err
     assert run("show", "embedding.output", "--model", NAME, "--text", "the waves").code == 0
+    # offline
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    hub.fails = lambda _: error("OfflineModeIsEnabled")
+    ended = run("fetch", NAME)
+    assert "offline (HF_HUB_OFFLINE is set); it is in the cache already: tui-transformer --model org/tiny" in ended.err
 
 
 def test_only_what_is_read_is_fetched_and_the_configuration_last(run: Run, hub: Hub) -> None:
@@ -236,14 +241,6 @@ def test_what_goes_wrong_is_one_line(run: Run, hub: Hub, raised: Exception, prob
     ended = run("fetch", NAME)
     assert (ended.code, ended.out, len(ended.err.splitlines())) == (1, "", 1)
     assert problem in ended.err
-
-
-def test_offline_names_the_setting_and_says_where_the_model_is(run: Run, hub: Hub, monkeypatch) -> None:
-    run("fetch", NAME)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    hub.fails = lambda _: error("OfflineModeIsEnabled")
-    ended = run("fetch", NAME)
-    assert "offline (HF_HUB_OFFLINE is set); it is in the cache already: tui-transformer --model org/tiny" in ended.err
 
 
 def test_names_that_cannot_be_are_refused_before_anything_is_asked(run: Run, hub: Hub) -> None:

@@ -119,14 +119,12 @@ def test_a_model_that_is_changed_and_the_explorer_read_so_many_too(run, short, m
 # Words
 
 
-def test_the_nearest_words_are_listed_with_their_cosines(run: Run) -> None:
+def test_the_nearest_words_are_listed_with_their_cosines_by_vectors_of_a_file_too(run: Run, tmp_path: Path) -> None:
     rows = run("similar", "sailor", "--model", "question", "--top", "3", "--format", "json").json
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert rows == sorted(rows, key=lambda row: -row["cosine"])
     assert "sailor" not in [row["word"] for row in rows]
-
-
-def test_vectors_of_a_file_are_shown_and_what_it_lacks_is_said(run: Run, tmp_path: Path) -> None:
+    # by vectors of a file, of which it is said what it lacks
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("the 1 0\nwaves 1 1\nshore 1 0.9\n")
     ended = run("similar", "waves", "--vectors", str(vectors), "--top", "1", "--format", "json")

@@ -75,33 +75,29 @@ def test_tokens_that_make_up_exactly_the_share_are_enough() -> None:
     assert kept == [[0], [0, 1], [0, 1, 2]]
 
 
-def test_draws_follow_the_shares_and_never_take_what_has_none() -> None:
-    shares = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    counts = np.bincount([draw(shares, 0, place).token for place in range(4000)], minlength=6)
-    np.testing.assert_allclose(counts / 4000, shares, atol=0.03)
-    assert counts[[0, 2, 5]].tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize(("number", "token"), [(0.0, 1), (0.25, 2), (0.5, 4), (np.nextafter(0.5, 0), 2)])
 def test_a_draw_at_the_edge_of_a_share_is_of_the_next_one_that_is_not_empty(number: float, token: int) -> None:
     assert fallen(np.array([0.0, 0.25, 0.25, 0.0, 0.5]), number).token == token
 
 
-def test_a_draw_tells_the_number_and_the_cumulative_sums_that_it_fell_between() -> None:
+def test_a_draw_depends_on_seed_and_place_alone_and_follows_the_shares() -> None:
+    settings = Settings(seed=3)
+    forwards = [chosen(LOGITS, settings, place) for place in range(20)]
+    backwards = [chosen(LOGITS, settings, place) for place in reversed(range(20))][::-1]
+    assert forwards == backwards
+    assert forwards != [chosen(LOGITS, Settings(seed=4), place) for place in range(20)]
+    # it tells its number and the sums that it fell between
     shares = np.array([0.1, 0.4, 0.3, 0.2])
     for place in range(50):
         drawn = draw(shares, 7, place)
         assert drawn.low <= drawn.number < drawn.high
         assert drawn.low == pytest.approx(shares[: drawn.token].sum())
         assert drawn.high == pytest.approx(shares[: drawn.token + 1].sum())
-
-
-def test_a_draw_depends_on_seed_and_place_alone() -> None:
-    settings = Settings(seed=3)
-    forwards = [chosen(LOGITS, settings, place) for place in range(20)]
-    backwards = [chosen(LOGITS, settings, place) for place in reversed(range(20))][::-1]
-    assert forwards == backwards
-    assert forwards != [chosen(LOGITS, Settings(seed=4), place) for place in range(20)]
+    # many follow the shares
+    shares = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
+    counts = np.bincount([draw(shares, 0, place).token for place in range(4000)], minlength=6)
+    np.testing.assert_allclose(counts / 4000, shares, atol=0.03)
+    assert counts[[0, 2, 5]].tolist() == [0, 0, 0]
 
 
 def test_a_setting_that_cannot_be_is_named() -> None:

@@ -30,27 +30,21 @@ from tui_transformer.trained import HERE
 TABLE = "embedding.tokens.weight"
 
 
-def table(folder: Path, start: str) -> np.ndarray:
-    settings = small(folder, "next-word", embedding=start)
-    return np.asarray(new_trainer(settings, lines_of_file(settings)).weights[TABLE])
-
-
-def test_word_vectors_begin_as_is_chosen(tmp_path: Path) -> None:
-    zeros, uniform, normal = (table(tmp_path, start) for start in ("zeros", "uniform", "normal"))
+def test_words_are_split_and_their_vectors_begin_as_is_chosen(tmp_path: Path) -> None:
+    settings = small(tmp_path, "next-word", split="spaces", case="kept")
+    words = new_trainer(settings, lines_of_file(settings)).model.vocabulary
+    assert (words.rule.split, words.rule.case) == ("spaces", "kept")
+    assert any(word[0].isupper() and word.isalpha() for word in words.words)
+    assert any(word.endswith(".") and len(word) > 1 for word in words.words)
+    # their vectors
+    begun = (small(tmp_path, "next-word", embedding=start) for start in ("zeros", "uniform", "normal"))
+    zeros, uniform, normal = (np.asarray(new_trainer(each, lines_of_file(each)).weights[TABLE]) for each in begun)
     width = normal.shape[1]
     bound = np.sqrt(2 / width)
     assert not zeros.any()
     assert 0.95 * bound < np.abs(uniform).max() <= bound
     assert np.abs(normal).max() > bound
     assert normal.std() == pytest.approx(1 / np.sqrt(width), rel=0.1)
-
-
-def test_words_are_split_and_written_as_is_chosen(tmp_path: Path) -> None:
-    settings = small(tmp_path, "next-word", split="spaces", case="kept")
-    words = new_trainer(settings, lines_of_file(settings)).model.vocabulary
-    assert (words.rule.split, words.rule.case) == ("spaces", "kept")
-    assert any(word[0].isupper() and word.isalpha() for word in words.words)
-    assert any(word.endswith(".") and len(word) > 1 for word in words.words)
 
 
 def test_vectors_of_a_file_are_the_first_rows_and_make_the_width(tmp_path: Path) -> None:

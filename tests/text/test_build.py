@@ -79,7 +79,7 @@ def test_special_words_are_told_from_characters() -> None:
     assert [(token.start, token.end) for token in tokens] == [(0, 1), (1, 6), (6, 7), (7, 8)]
 
 
-def test_byte_pairs_write_every_text() -> None:
+def test_byte_pairs_write_every_text_and_learn_from_a_word_of_a_million_letters_in_parts() -> None:
     built = build_bpe(LINES * 5, 280, 2)
     words = built.vocabulary
     assert (words.words[:4], words.size, built.coverage) == (SPECIAL, 280, 1.0)
@@ -87,6 +87,10 @@ def test_byte_pairs_write_every_text() -> None:
     encoding = tokenizer.encode("the cat 😊")
     assert tokenizer.decode(encoding.ids) == "the cat 😊"
     assert "Ġcat" in [token.text for token in encoding.tokens]
+    built = build_bpe(["a" * 1_000_000 + "\n", "the cat\n"], 300).vocabulary
+    tokenizer = tokenizer_for(built)
+    assert tokenizer.decode(tokenizer.encode("aaaa the cat").ids) == "aaaa the cat"
+    assert "a" * 512 in built.words
 
 
 @pytest.mark.parametrize("specials", [SPECIALS, TAGS])
@@ -211,13 +215,6 @@ def test_headers_that_cannot_be_read_are_refused(text: str, problem: str, tmp_pa
     path.write_text(text)
     with pytest.raises(InputError, match=problem):
         load_vocabulary(path)
-
-
-def test_a_word_of_a_million_letters_is_learned_from_in_parts() -> None:
-    built = build_bpe(["a" * 1_000_000 + "\n", "the cat\n"], 300).vocabulary
-    tokenizer = tokenizer_for(built)
-    assert tokenizer.decode(tokenizer.encode("aaaa the cat").ids) == "aaaa the cat"
-    assert "a" * 512 in built.words
 
 
 def test_a_signal_is_heard_while_byte_pairs_are_learned() -> None:

@@ -158,12 +158,12 @@ def test_a_table_of_characters_is_used_and_what_is_put_around_every_text_is_boun
     assert isinstance(load_vocabulary(written(path, post_processor=frame)).rust, Guarded)
 
 
-@pytest.mark.parametrize("cut", [{"start": 10**9, "stop": 0}, {"start": 0, "stop": 2}])
-def test_a_decoder_that_cuts_more_than_there_is_says_nothing(tmp_path, cut, capfd):
-    path = written(tmp_path / "tokenizer.json", decoder={"type": "Strip", "content": "a", **cut})
-    with contextlib.suppress(InputError):
-        assert tokenizer_for(load_vocabulary(path)).decode([1]) == ""
-    assert capfd.readouterr() == ("", "")
+def test_a_decoder_that_cuts_more_than_there_is_says_nothing(tmp_path, capfd):
+    for cut in ({"start": 10**9, "stop": 0}, {"start": 0, "stop": 2}):
+        path = written(tmp_path / "tokenizer.json", decoder={"type": "Strip", "content": "a", **cut})
+        with contextlib.suppress(InputError):
+            assert tokenizer_for(load_vocabulary(path)).decode([1]) == ""
+        assert capfd.readouterr() == ("", "")
 
 
 def test_expressions_too_long_to_be_compiled_are_refused_before(tmp_path):

@@ -34,15 +34,21 @@ def written(tokenizer: Tokenizer, text: str) -> list[str]:
     return [text[token.start : token.end] for token in tokenizer.encode(text).tokens]
 
 
-def test_the_words_of_a_sentence() -> None:
+def test_the_words_of_a_sentence_and_unknown_ones_are_marked() -> None:
     encoding = tokenizer_for(load_vocabulary("waves")).encode(SENTENCE)
     assert encoding.ids == (1, 2, 3, 4, 5, 1, 6, 7)
     assert encoding.tokens[0] == Token(1, "the", 0, 3)
     assert encoding.tokens[-1] == Token(7, "!", 46, 47)
     assert encoding.cut == 0
-
-
-def test_the_built_in_vocabularies_know_their_sentences() -> None:
+    # unknown words are marked, special ones known
+    tokens = words("a [CLS]").encode("[CLS] a Zebra [UNK]").tokens
+    assert tokens == (
+        Token(2, "[CLS]", 0, 5, special=True),
+        Token(1, "a", 6, 7),
+        Token(0, "Zebra", 8, 13, unknown=True),
+        Token(0, "[UNK]", 14, 19, special=True),
+    )
+    # built-in vocabularies know their sentences
     for name, text in (
         ("dog", "A dog bites a man"),
         ("nation", "[CLS] strong nation recycles its huge trade surplus to America! [SEP]"),
@@ -83,16 +89,6 @@ def test_places_are_those_of_the_text_as_written() -> None:
         for text in ("İİİ the", "ŉ ﬁ the", "\U0001d5ba the"):
             assert [part for part in written(tokenizer, text) if part] == text.split(" ")
         assert [part for part in written(tokenizer, "a the, Größe!") if part] == ["a", "the", ",", "Größe", "!"]
-
-
-def test_unknown_words_are_marked_and_special_words_known() -> None:
-    tokens = words("a [CLS]").encode("[CLS] a Zebra [UNK]").tokens
-    assert tokens == (
-        Token(2, "[CLS]", 0, 5, special=True),
-        Token(1, "a", 6, 7),
-        Token(0, "Zebra", 8, 13, unknown=True),
-        Token(0, "[UNK]", 14, 19, special=True),
-    )
 
 
 def test_words_come_back_with_spaces_but_not_before_punctuation() -> None:

@@ -98,7 +98,8 @@ def test_a_published_tokenizer_gives_the_same_ids_as_elsewhere(family):
 
 
 def test_word_pieces_have_places_in_the_text(word_pieces):
-    assert rows(opened(word_pieces), "The waves zzz!") == [
+    tokenizer = opened(word_pieces)
+    assert rows(tokenizer, "The waves zzz!") == [
         (2, "[CLS]", 0, 0, False, True),
         (4, "the", 0, 3, False, False),
         (5, "wave", 4, 8, False, False),
@@ -107,6 +108,9 @@ def test_word_pieces_have_places_in_the_text(word_pieces):
         (7, "!", 13, 14, False, False),
         (3, "[SEP]", 14, 14, False, True),
     ]
+    # special ones that are written, and a lone surrogate
+    assert rows(tokenizer, "wave [SEP]")[2] == (3, "[SEP]", 5, 10, False, True)
+    assert rows(tokenizer, "the \ud83d wave")[-2][:4] == (5, "wave", 6, 10)
 
 
 def test_unigrams_ignore_the_truncation_and_padding_of_the_file(unigram):
@@ -121,12 +125,6 @@ def test_the_bytes_of_an_emoji_share_its_place(byte_level):
     assert [row[1] for row in pieces] == ["<s>", "wave", *byte_letters(" 😊 "), "wave", "</s>"]
     assert {row[2:4] for row in pieces[3:7]} == {(5, 6)}
     assert tokenizer.decode([row[0] for row in pieces]) == f"<s>{EMOJI}</s>"
-
-
-def test_special_tokens_that_are_written_are_special_and_a_lone_surrogate_keeps_its_places(word_pieces):
-    tokenizer = opened(word_pieces)
-    assert rows(tokenizer, "wave [SEP]")[2] == (3, "[SEP]", 5, 10, False, True)
-    assert rows(tokenizer, "the \ud83d wave")[-2][:4] == (5, "wave", 6, 10)
 
 
 @pytest.mark.parametrize("fixture", ["word_pieces", "unigram", "byte_level"])
