@@ -208,6 +208,7 @@ REFUSED = {
         ("--model decoder --stop-ids 2,8", 2, "--stop-ids: 8 is outside the vocabulary: IDs go from 0 to 7"),
         ("--model decoder --text ''", 1, "no tokens"),
         ("--model decoder --text the --text-pair a", 2, "--text-pair: decoder writes one text on"),
+        ("--model decoder --decoder-text the", 1, "reads no second sentence"),
         ("--text a --text b", 2, "--text is given 2 times"),
         ("--ids '1;2'", 2, "--ids has 2 sentences"),
         ("--bracket", 2, "--bracket: a prompt is read as it is"),
