@@ -108,9 +108,11 @@ class Trace(Mapping[str, Host]):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that values take: those that are kept, and what the last window was made from."""
+        """Bytes that values take: those that are kept, and what the last window was made from; what two share, once."""
         there = {**self._values.shared, **self._values.recent, **self._held}
-        return sum(int(array.nbytes) for name, array in there.items() if name not in self.givens)
+        own = [array for name, array in there.items() if name not in self.givens]
+        owners = [array if (base := getattr(array, "base", None)) is None else base for array in own]
+        return sum({id(each): int(getattr(each, "nbytes", 0)) for each in owners}.values())
 
     # Reading
 
@@ -169,9 +171,8 @@ class Trace(Mapping[str, Host]):
     def __repr__(self) -> str:
         size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch
         held, full = (f"{each / 2**20:,.1f} MiB" for each in (self.held_bytes, size))
-        edits = f", {len(self.edits)} edits" if self.edits else ""
-        title = self.title or "a program"
-        return f"<Trace of {title}: {self._tokens()}{edits}; {len(self)} steps, {held} of {full} held>"
+        said = self._tokens() + (f", {len(self.edits)} edits" if self.edits else "")
+        return f"<Trace of {self.title or 'a program'}: {said}; {len(self)} steps, {held} of {full} held>"
 
     def _tokens(self) -> str:
         """The first tokens of the first sentence, and how many sentences there are."""

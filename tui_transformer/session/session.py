@@ -131,8 +131,9 @@ class Session(Sentences):
     def _differentiate(self, report: Report) -> Gradients:
         trace, program = self.trace, self.trace.program
         if trace.backend.device == "cpu":  # values that are read on the way, and gradients, which all stay
-            cells = sum(math.prod(program.shape(name)) for name in (*has_gradient(trace), *kept_for_backward(program)))
-            needed = trace.batch * cells * trace.backend.dtype.itemsize - trace.held_bytes
+            read = (name for name in kept_for_backward(program) if trace.held_value(name) is None)
+            cells = trace.batch * sum(math.prod(program.shape(name)) for name in (*has_gradient(trace), *read))
+            needed = cells * trace.backend.dtype.itemsize
             check_memory(needed, f"gradients of {len(self.predicted):,} tokens need", "use fewer tokens")
         trace.compute(before=lambda step: report(step.name))
         gradients: dict[str, Host] = {}
