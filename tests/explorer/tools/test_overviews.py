@@ -23,9 +23,10 @@ from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.position import Position
 
 SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
-SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
+SIZES = [WIDE, MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
 IDS = (2, 5, 7, 9, 5, 3)
-
+BERT = {"model": str(REFERENCES / "bert"), "ids": IDS}
+GPT2 = {"model": str(REFERENCES / "gpt2"), "ids": IDS}
 
 DONE = {
     "H": lambda screen: not screen.measured.missing(),
@@ -50,46 +51,47 @@ async def filled(explorer: Explorer, key: str) -> None:
     await explorer.handled()
 
 
-@pytest.mark.parametrize("key", SCREENS)
-async def test_what_says_the_same_is_not_drawn_again(key: str) -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
-        screen = await opened(explorer, key)
-        title = screen.query_one("#overview-title", Static)
-        screen.show_lines()
-        assert not [widget for widget in screen.walk_children() if widget._repaint_regions]
-        screen.requests.doing = "computing something else"
-        screen.show_lines()
-        assert [widget for widget in screen.walk_children() if widget._repaint_regions] == [title]
+async def test_only_what_says_something_else_is_drawn_again_and_all_have_help() -> None:
+    async with exploring(WIDE, **BERT) as explorer:
+        for key in SCREENS:
+            screen = await opened(explorer, key)
+            # nothing says something else
+            screen.show_lines()
+            assert not [widget for widget in screen.walk_children() if widget._repaint_regions]
+            # the title does
+            screen.requests.doing = "computing something else"
+            screen.show_lines()
+            title = screen.query_one("#overview-title", Static)
+            assert [widget for widget in screen.walk_children() if widget._repaint_regions] == [title]
+            screen.requests.doing = ""
+            # help, and the other way out
+            await explorer.press("?")
+            assert isinstance(explorer.app.screen, HelpScreen)
+            await explorer.press("escape", "q")
+            assert explorer.app.screen is explorer.main
 
 
 @pytest.mark.parametrize("color", [True, False])
-@pytest.mark.parametrize("key", SCREENS)
-async def test_every_size_with_and_without_colour(key: str, color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not color:
         monkeypatch.setenv("NO_COLOR", "1")
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
-        await opened(explorer, key)
-        for size in SIZES:
-            await explorer.resize(*size)
-            await explorer.press("down", "right", "minus", "plus")
-        assert "esc back" in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+    async with exploring(WIDE, **BERT) as explorer:
+        for key in SCREENS:
+            await opened(explorer, key)
+            for size in SIZES:
+                await explorer.resize(*size)
+                await explorer.press("down", "right", "minus", "plus")
+            assert "esc back" in explorer.text
+            await explorer.press("escape")
+            assert explorer.app.screen is explorer.main
 
 
-@pytest.mark.parametrize("key", SCREENS)
-async def test_help_gives_the_formula_and_the_source(key: str) -> None:
-    async with exploring(NARROW) as explorer:
-        await opened(explorer, key)
-        await explorer.press("?")
-        assert isinstance(explorer.app.screen, HelpScreen)
-        await explorer.press("escape", "q")
-        assert explorer.app.screen is explorer.main
-
-
-async def test_enter_opens_the_head() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+async def test_the_measures_of_a_head_are_those_of_its_weights_and_enter_opens_it() -> None:
+    async with exploring(WIDE, **BERT) as explorer:
         await opened(explorer, "H")
+        weights = explorer.session.trace["encoder.0.self_attention.weights"][0]
+        assert f"itself {np.diag(weights).mean():.2f}" in explorer.text
+        assert f"first {weights[:, 0].mean():.2f}" in explorer.text
         await explorer.press("down", "right", "right")
         assert "layer 1 · head 2" in explorer.text
         await explorer.press("enter")
@@ -98,9 +100,10 @@ async def test_enter_opens_the_head() -> None:
 
 
 async def test_heads_are_ordered_by_a_measure() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+    async with exploring(WIDE, **GPT2) as explorer:
         screen = await opened(explorer, "H")
         assert isinstance(screen, HeadsScreen)
+        await explorer.press("down", "right")
         seen = []
         for _ in range(6):
             await explorer.press("r")
@@ -110,51 +113,51 @@ async def test_heads_are_ordered_by_a_measure() -> None:
             assert f"by {measure.title}, highest first" in explorer.text
             values = [screen.measured.value(head, measure) for head in screen.ordered.order]
             assert values == sorted(values, reverse=True)
+            assert screen.selected == screen.ordered.order[0]
             assert f"L{screen.ordered.order[0] // 4} H{screen.ordered.order[0] % 4}  {values[0]:.2f}" in explorer.text
         assert seen == ["entropy", "previous", "first", "itself", "separators", "induction"]
+        # the lowest first
         await explorer.press("ctrl+r")
         assert [screen.measured.value(head, screen.measure) for head in screen.ordered.order] == sorted(values)
+        # by layer, at the same head
+        selected = screen.selected
         await explorer.press("r")
         assert "by layer" in explorer.text
+        assert (screen.measure, screen.selected) == (None, selected)
+        await explorer.press("m", "plus")
+        assert "up to its own largest" in explorer.text
 
 
-async def test_the_measures_are_those_of_the_weights() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
-        await opened(explorer, "H")
-        weights = explorer.session.trace["encoder.0.self_attention.weights"][0]
-        assert f"itself {np.diag(weights).mean():.2f}" in explorer.text
-        assert f"first {weights[:, 0].mean():.2f}" in explorer.text
+async def test_hiding_tokens_is_said_and_off_at_first() -> None:
+    async with exploring(WIDE, **BERT) as explorer:
+        for key in "HK":
+            await opened(explorer, key)
+            assert "renormalised" not in explorer.text
+            await explorer.press("i")
+            await filled(explorer, key)
+            assert "special tokens hidden, rows renormalised" in explorer.text
+            await explorer.press("I")
+            assert "special tokens and first token hidden, rows renormalised" in explorer.text
+            await explorer.press("i", "I")
+            await filled(explorer, key)
+            assert "renormalised" not in explorer.text
+            await explorer.press("escape")
 
 
-@pytest.mark.parametrize("key", ["H", "K"])
-async def test_hiding_tokens_is_said_and_off_at_first(key: str) -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
-        await opened(explorer, key)
-        assert "renormalised" not in explorer.text
-        await explorer.press("i")
-        await filled(explorer, key)
-        assert "special tokens hidden, rows renormalised" in explorer.text
-        await explorer.press("I")
-        assert "special tokens and first token hidden, rows renormalised" in explorer.text
-        await explorer.press("i", "I")
-        await filled(explorer, key)
-        assert "renormalised" not in explorer.text
+async def test_one_key_goes_through_what_can_be_hidden() -> None:
+    async with exploring(WIDE, **BERT, preferences=Preferences()) as explorer:
+        for keys in ("gh", "gk"):
+            await explorer.press(*keys)
+            assert "d hide " in explorer.text.splitlines()[-1]
+            for said in ("special tokens hidden", "first token hidden", "special tokens and first token hidden", ""):
+                await explorer.press("d")
+                await explorer.settled()
+                assert f"{said}, rows renormalised" in explorer.text if said else "renormalised" not in explorer.text
+            await explorer.press("escape")
 
 
-@pytest.mark.parametrize("keys", ["gh", "gk"])
-async def test_one_key_goes_through_what_can_be_hidden(keys: str) -> None:
-    own = Preferences()
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS, preferences=own) as explorer:
-        await explorer.press(*keys)
-        assert "d hide " in explorer.text.splitlines()[-1]
-        for said in ("special tokens hidden", "first token hidden", "special tokens and first token hidden", ""):
-            await explorer.press("d")
-            await explorer.settled()
-            assert f"{said}, rows renormalised" in explorer.text if said else "renormalised" not in explorer.text
-
-
-async def test_links_lead_to_their_cells() -> None:
-    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
+async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
+    async with exploring(NARROW, **GPT2) as explorer:
         screen = await opened(explorer, "K")
         assert isinstance(screen, LinksScreen)
         best = screen.links[0]
@@ -164,28 +167,28 @@ async def test_links_lead_to_their_cells() -> None:
         await explorer.press("enter")
         assert (explorer.stop, explorer.position.place.head) == (best.step, best.head)
         assert (explorer.position.place.row, explorer.position.place.column) == (best.query, best.key)
-
-
-async def test_links_of_one_head() -> None:
-    async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+        # of one head
+        await explorer.go("decoder.1.self_attention.weights")
         await explorer.press("]")
         screen = await opened(explorer, "K")
         assert isinstance(screen, LinksScreen)
         await explorer.press("f", "f")
         await filled(explorer, "K")
-        assert "layer 0, head 1" in explorer.text
-        assert {link.head for link in screen.links} == {1}
+        assert "layer 1, head 3" in explorer.text
+        assert {link.head for link in screen.links} == {3}
+        assert any(link.query == link.key for link in screen.links)
         await explorer.press("X")
         await filled(explorer, "K")
         assert all(link.query != link.key for link in screen.links)
 
 
-async def test_rollout_by_layer() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+async def test_rollout_by_layer_and_all_heads_by_stack() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bart"), ids=(0, 5, 6, 2)) as explorer:
         screen = await opened(explorer, "R")
         assert isinstance(screen, RolloutScreen)
-        assert "after layer 1" in explorer.text
+        assert "decoder · after" in explorer.text
+        await explorer.press("f")
+        assert "encoder · after layer 1" in explorer.text
         await explorer.press("{", "down")
         assert "after layer 0" in explorer.text
         weights = explorer.session.trace["encoder.0.self_attention.weights"].mean(axis=0)
@@ -193,15 +196,8 @@ async def test_rollout_by_layer() -> None:
         assert screen.query_one(HeatMap).cursor == (1, 0)
         await explorer.press("{", "}", "}")
         assert "after layer 1" in explorer.text
-
-
-async def test_the_stacks_of_an_encoder_decoder() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bart"), ids=(0, 5, 6, 2)) as explorer:
-        await opened(explorer, "R")
-        assert "decoder · after" in explorer.text
-        await explorer.press("f")
-        assert "encoder · after" in explorer.text
         await explorer.press("escape")
+        # all heads
         await opened(explorer, "H")
         for group in ("encoder self-attention", "decoder self-attention", "decoder cross-attention"):
             assert f"All heads · {group}" in explorer.text
@@ -209,41 +205,7 @@ async def test_the_stacks_of_an_encoder_decoder() -> None:
             await filled(explorer, "H")
 
 
-async def test_the_lens_ends_with_the_models_own_words() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
-        await opened(explorer, "L")
-        best = explorer.session.trace["output.probabilities"][0]
-        word = explorer.session.model.word(int(best.argmax()))
-        assert f"{word} {percent(best.max())}" in explorer.text
-        assert "the model's own probabilities" in explorer.text
-        await explorer.press("up", "right", "enter")
-        assert explorer.stop == "decoder.0.feed_forward.residual"
-        assert explorer.position.place.row == 1
-
-
-@pytest.mark.parametrize(("key", "message"), [("L", "no output head")])
-async def test_what_a_model_does_not_have_is_said(key: str, message: str) -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press(key)
-        assert explorer.app.screen is explorer.main
-        assert any(message in said for said in explorer.messages)
-
-
-async def test_many_heads_are_measured_in_the_background_and_only_the_tiles_on_screen_are_drawn() -> None:
-    sizes = {"layers": 6, "heads": 16, "d_model": 64, "d_ff": 16, "max_length": 128}
-    ids = [i % 8 for i in range(128)]
-    async with exploring(NARROW, model="decoder", sizes=sizes, ids=ids, budget=0) as explorer:
-        explorer.send("H")
-        await explorer.until(lambda: isinstance(explorer.app.screen, HeadsScreen))
-        explorer.send("down", "right")
-        await explorer.shown("layer 1 · head 1", "6 of 6 layers measured")
-        grid = explorer.app.screen.query_one(TileGrid)
-        assert len(grid._pictures) < 16 * 6
-        await explorer.press("G", "end")
-        assert "layer 5 · head 15" in explorer.text
-
-
-async def test_leaving_ends_the_work() -> None:
+async def test_much_is_measured_in_the_background_until_one_leaves_and_only_tiles_on_screen_are_drawn() -> None:
     sizes = {"layers": 8, "heads": 16, "d_model": 128, "d_ff": 16, "max_length": 256}
     ids = [i % 8 for i in range(256)]
     async with exploring(NARROW, model="decoder", sizes=sizes, ids=ids, budget=0) as explorer:
@@ -252,34 +214,38 @@ async def test_leaving_ends_the_work() -> None:
         explorer.send("escape")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
         assert not explorer.app.worker.busy
-
-
-async def test_another_order_begins_at_its_first_head() -> None:
-    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=IDS) as explorer:
-        screen = await opened(explorer, "H")
-        assert isinstance(screen, HeadsScreen)
-        await explorer.press("down", "right", "r")
-        assert screen.selected == screen.ordered.order[0]
-        await explorer.press(*["r"] * 6)
-        assert screen.measure is None
-        assert screen.selected in range(8)
-        await explorer.press("m", "plus")
-        assert "up to its own largest" in explorer.text
+        # until all is measured
+        explorer.send("H")
+        await explorer.until(lambda: isinstance(explorer.app.screen, HeadsScreen))
+        explorer.send("down", "right")
+        await explorer.shown("layer 1 · head 1", "8 of 8 layers measured")
+        grid = explorer.app.screen.query_one(TileGrid)
+        assert len(grid._pictures) < 16 * 8
+        await explorer.press("G", "end")
+        assert "layer 7 · head 15" in explorer.text
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
-async def test_the_lens_by_head_spells_what_every_head_raises(name: str) -> None:
+async def test_the_lens_ends_with_the_models_own_words_and_spells_what_every_head_raises(name: str) -> None:
     async with exploring(WIDE, model=str(REFERENCES / name), ids=IDS) as explorer:
+        await opened(explorer, "L")
+        word = explorer.session.labels.word
+        best = explorer.session.trace["output.probabilities"][0]
+        assert f"{word(int(best.argmax()))} {percent(best.max())}" in explorer.text
+        assert "the model's own probabilities" in explorer.text
+        await explorer.press("up", "right", "enter")
+        assert explorer.stop == "decoder.0.feed_forward.residual"
+        assert explorer.position.place.row == 1
+        # by head
         await opened(explorer, "L")
         await explorer.press("f")
         await filled(explorer, "L")
         assert "Logit lens by head · what a head writes, norms frozen" in explorer.text
-        await explorer.press("g", "down", "right", "right")
-        word = explorer.session.labels.word
-        heads = list(head_lens(explorer.session.trace, 2))
-        first, value = heads[1].highest(1)[0]
+        await explorer.press("g", "home", "down", "right", "right")
+        first, value = list(head_lens(explorer.session.trace, 2))[1].highest(1)[0]
         assert f"{word(first)} {value:+.2f}" in explorer.text
         assert "layer 0 · head 1 · token" in explorer.text
+        # less the mean
         await explorer.press("M")
         await filled(explorer, "L")
         first, value = list(head_lens(explorer.session.trace, 2, less_mean=True))[1].highest(1)[0]
@@ -316,23 +282,32 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         assert "Logit lens by head" in explorer.text
 
 
-async def test_a_head_that_spells_no_words_leaves_the_lens_by_layer() -> None:
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+async def test_what_a_model_does_not_have_is_said() -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("L")
+        assert explorer.app.screen is explorer.main
+        assert any("no output head" in said for said in explorer.messages)
+    async with exploring(WIDE, **BERT) as explorer:
         await opened(explorer, "L")
         await explorer.press("f")
         assert any("nothing spells words" in said for said in explorer.messages)
         assert "all words on screen" in explorer.text
 
 
-@pytest.mark.parametrize("key", SCREENS)
-async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at(key: str):
+async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at() -> None:
     async with exploring(MEDIUM, model="encoder", text="a b c d e") as explorer:
-        screen = await opened(explorer, key)
         before = explorer.session
-        explorer.parts.port.change(before.with_text("a b"))
-        await explorer.press("i", "I", "down", "minus")
-        assert screen.session is before
-        assert explorer.session.text == "a b"
-        explorer.parts.port.visit(Position("nowhere"))
-        await explorer.settled()
-        assert "no step of what is explored now" in explorer.messages[-1]
+        for key in SCREENS:
+            screen = await opened(explorer, key)
+            explorer.parts.port.change(before.with_text("a b"))
+            await explorer.press("i", "I", "down", "minus")
+            assert screen.session is before
+            assert explorer.session.text == "a b"
+            explorer.app.clear_notifications()
+            explorer.parts.port.visit(Position("nowhere"))
+            await explorer.settled()
+            assert "no step of what is explored now" in explorer.messages[-1]
+            # back to the sentence
+            await explorer.press("escape")
+            explorer.parts.port.change(before)
+            await explorer.settled()
