@@ -7,6 +7,8 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.report.poster import poster_text
+from tui_transformer.session.position import Position
+from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
 
@@ -17,28 +19,33 @@ async def opened(explorer) -> None:
     await explorer.settled()
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
-async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press("]", "]", *["right"] * 8)
-        await opened(explorer)
-        screen = explorer.app.screen
-        assert (screen.root.name, screen.root.index) == (WEIGHTS, (2, 0, 8))
-        *lines, _, _ = "".join(poster_text(screen.root, str, None)).split("\n")[:-1]
-        assert [text for text, _ in screen.cells] == lines
-        assert "0.98859" in explorer.text
-        place = next(at for at, (_, cell) in enumerate(screen.cells) if cell and cell.name.endswith(".query"))
-        cell = screen.cells[place][1]
-        await explorer.press(*["down"] * place, "enter")
-        assert explorer.app.screen is explorer.main
-        assert explorer.stop == cell.name
-        assert (explorer.position.place.row, explorer.position.place.column) == cell.index[-2:]
+async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells():
+    async with exploring(SMALL, model="question") as explorer:
+        for size in (SMALL, NARROW, MEDIUM, WIDE):
+            await explorer.resize(*size)
+            explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
+            await explorer.settled()
+            await opened(explorer)
+            screen = explorer.app.screen
+            assert (screen.root.name, screen.root.index) == (WEIGHTS, (2, 0, 8))
+            *lines, _, _ = "".join(poster_text(screen.root, str, None)).split("\n")[:-1]
+            assert [text for text, _ in screen.cells] == lines
+            assert "0.98859" in explorer.text
+            place = next(at for at, (_, cell) in enumerate(screen.cells) if cell and cell.name.endswith(".query"))
+            cell = screen.cells[place][1]
+            await explorer.press(*["down"] * place, "enter")
+            assert explorer.app.screen is explorer.main
+            assert explorer.stop == cell.name
+            assert (explorer.position.place.row, explorer.position.place.column) == cell.index[-2:]
 
 
-async def test_it_goes_further_back_and_into_files(tmp_path, monkeypatch):
+async def test_it_says_where_there_is_no_number_goes_further_back_and_into_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE, model="question") as explorer:
+        explorer.main.action_open("poster")
+        await explorer.settled()
+        assert explorer.messages[-1].startswith("there is no number here")
+        # further back, and less far
         await explorer.go("output.logits")
         await opened(explorer)
         screen = explorer.app.screen
@@ -48,6 +55,7 @@ async def test_it_goes_further_back_and_into_files(tmp_path, monkeypatch):
         assert "6 levels back" in explorer.text
         await explorer.press(*["minus"] * 9)
         await explorer.until(lambda: "1 level back" in explorer.text)
+        # into files
         for name in ("a.svg", "a.txt"):
             await explorer.press("x")
             await explorer.answer(name)
@@ -61,17 +69,10 @@ async def test_it_goes_further_back_and_into_files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("model", ["dates", "attention", *(str(REFERENCES / name) for name in ("t5", "olmoe", "bert"))])
 async def test_any_cell_of_any_model_has_one(model):
-    async with exploring(WIDE, model=model) as explorer:
+    async with exploring(NARROW, model=model) as explorer:
         stops = [stop for stop in explorer.session.stops if stop in explorer.session.trace.program.by_name]
         for stop in stops[:: max(len(stops) // 6, 1)]:
             await explorer.go(stop)
             await opened(explorer)
             assert explorer.app.screen.root.name == explorer.session.trace.program.named(stop)
             await explorer.press("escape")
-
-
-async def test_where_there_is_no_number_it_says_so():
-    async with exploring(NARROW, model="question") as explorer:
-        explorer.main.action_open("poster")
-        await explorer.settled()
-        assert explorer.messages[-1].startswith("there is no number here")
