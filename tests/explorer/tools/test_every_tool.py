@@ -34,10 +34,9 @@ def test_every_folder_is_one_of_a_tool():
     assert screens <= set(re.findall(r"explorer\.tools\.(\w+)", source))
 
 
-@pytest.mark.parametrize("names", [sorted(TOOLS)[::2], sorted(TOOLS)[1::2]])
-async def test_every_tool_is_opened_and_left(names):
+async def test_every_tool_is_opened_and_left():
     async with exploring(NARROW, model="story", text="The fox") as explorer:
-        for name in names:
+        for name in TOOLS:
             TOOLS[name](explorer.parts.port)
             await explorer.settled()
             for _ in range(3):
@@ -47,14 +46,13 @@ async def test_every_tool_is_opened_and_left(names):
         assert not explorer.app.failures.told
 
 
-@pytest.mark.parametrize("names", [sorted(TOOLS)[::2], sorted(TOOLS)[1::2]])
 @pytest.mark.parametrize("model", ["story", "question"])
-async def test_every_tool_is_opened_where_nothing_is_a_number(model, names):
+async def test_every_tool_is_opened_where_nothing_is_a_number(model):
     session = open_session(ModelOptions(model=model), "the fox")
     broken = session.with_edits(Set("embedding.output", 3e38, rows=1), Scale("embedding.output", 1e38))
     assert np.isnan(broken.trace[broken.trace.program.logits]).any()
     async with exploring(WIDE, session=broken) as explorer:
-        for name in names:
+        for name in TOOLS:
             TOOLS[name](explorer.parts.port)
             await explorer.settled()
             if explorer.app.screen is not explorer.main:
