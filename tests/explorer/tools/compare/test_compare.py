@@ -21,13 +21,17 @@ SCALED = "encoder.0.self_attention.scaled"
 VALUE = "encoder.0.self_attention.value"
 
 
-async def compare(explorer: Explorer, title: str, answer: str | None = None) -> None:
+async def choose(explorer: Explorer, title: str, answer: str | None = None) -> None:
     """Choose an offer by its title, and answer what it asks."""
     await explorer.press("d")
     titles = [offer.title for offer in explorer.app.screen._offers]
     await explorer.press(*["down"] * titles.index(title), "enter")
     if answer is not None:
         await explorer.answer(answer)
+
+
+async def compare(explorer: Explorer, title: str, answer: str | None = None) -> None:
+    await choose(explorer, title, answer)
     await explorer.until(lambda: explorer.session.overlay.kind == "trace" and explorer.session.comparison is not None)
     await explorer.settled()
 
@@ -37,47 +41,35 @@ async def go(explorer: Explorer, stop: str, row: int = 0, column: int = 0) -> No
     await explorer.settled()
 
 
-async def test_another_sentence_is_beside_with_the_same_scale_and_cursor():
+async def test_another_sentence_is_beside_with_the_same_scale_and_cursor_and_both_values():
+    other = Model.load("encoder").trace("the shore crashed against the waves")[SCALED]
     async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "the shore crashed against the waves")
         await go(explorer, SCALED, 1, 2)
         assert "“the shore crashed against the waves” · 6 × 6" in explorer.text
-        scene = explorer.scene
+        scene, own = explorer.scene, explorer.session.trace[SCALED]
         assert scene.scale == scene.overlay.scale
-        other = Model.load("encoder").trace("the shore crashed against the waves")
-        assert np.array_equal(scene.overlay.view.window(range(6), range(6)), other[SCALED][0])
-        await explorer.press("down")
-        assert explorer.parts.panes.heat_map("overlay").cursor == (2, 2)
-
-
-async def test_the_cell_pane_says_both_values_and_the_difference():
-    async with exploring(WIDE) as explorer:
-        await compare(explorer, "another sentence", "the shore crashed against the waves")
-        await go(explorer, SCALED, 1, 2)
-        other = Model.load("encoder").trace("the shore crashed against the waves")
-        a, b = float(explorer.session.trace[SCALED][0, 1, 2]), float(other[SCALED][0, 1, 2])
+        assert np.array_equal(scene.overlay.view.window(range(6), range(6)), other[0])
+        # both values and the difference
+        a, b = float(own[0, 1, 2]), float(other[0, 1, 2])
         for number in (a, b, a - b):
             assert f"{number:.6g}".replace("-", "−") in explorer.text
+        await explorer.press("down")
+        assert explorer.parts.panes.heat_map("overlay").cursor == (2, 2)
         await go(explorer, SCALED, 7, 7)
         assert "no such cell" in explorer.text
-
-
-async def test_the_difference_is_of_the_part_in_common_and_lies_around_0():
-    async with exploring(WIDE) as explorer:
-        await compare(explorer, "another sentence", "the shore crashed against the waves")
+        # the difference is of the part in common, and lies around 0
         await go(explorer, SCALED, 1, 2)
         await explorer.press("z")
         scene = explorer.scene
-        other = Model.load("encoder").trace("the shore crashed against the waves")
-        wanted = explorer.session.trace[SCALED][0, :6, :6].astype(float) - other[SCALED][0]
-        assert np.array_equal(scene.drawn.window(range(6), range(6)), wanted)
+        assert np.array_equal(scene.drawn.window(range(6), range(6)), own[0, :6, :6].astype(float) - other[0])
         assert scene.alone.scale.kind == "diverging"
         assert scene.alone.scale.low == -scene.alone.scale.high
         assert "common part 6 × 6" in explorer.text
         assert "waves/shore" in explorer.text
         await explorer.shown("Heads · difference")
         tiles = heads_of(explorer.session, scene, Hidden(), lambda _: None).tiles
-        assert np.array_equal(tiles[3], explorer.session.trace[SCALED][3, :6, :6].astype(float) - other[SCALED][3])
+        assert np.array_equal(tiles[3], own[3, :6, :6].astype(float) - other[3])
         await explorer.press("down")
         assert explorer.scene.place.row == 2
 
@@ -95,13 +87,10 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
         assert explorer.position.place.row == 7
         await explorer.press("escape")
         assert explorer.stop == SCALED
-
-
-async def test_before_and_after_an_edit():
-    async with exploring(WIDE) as explorer:
+        # before and after an edit
         await go(explorer, VALUE, 1, 0)
         before = explorer.session.trace[VALUE][0, 1, 0]
-        await explorer.keys("e")
+        await explorer.press("d", "e")
         await explorer.answer("9")
         await compare(explorer, "before the edits")
         assert explorer.session.comparison.first == VALUE
@@ -121,11 +110,24 @@ async def test_float64_beside_float32():
         assert explorer.scene.overlay.view.window(range(1), range(1)).dtype == np.float64
         await explorer.press("D")
         assert any("nothing differs: 23 steps agree within 1e-05" in message for message in explorer.messages)
+        # ended, and brought back
+        await explorer.press("d")
+        assert explorer.session.overlay.kind == "nothing"
+        assert not explorer.main.query_one("#overlay").display
+        await explorer.press("u")
+        assert explorer.session.overlay.label == "float64"
+        # it follows to a new sentence
+        await explorer.keys("slash")
+        await explorer.answer("the shore")
+        await explorer.settled()
+        assert explorer.session.overlay.label == "float64"
+        assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
+        await explorer.until(lambda: explorer.session.comparison is not None)
 
 
 async def test_two_checkpoints_of_one_family(tmp_path):
-    for seed in (1, 2):
-        Model.load("encoder", seed=seed).save(tmp_path / f"epoch{seed}")
+    Model.load("encoder", seed=1, layers=2).save(tmp_path / "epoch1")
+    Model.load("encoder", seed=2).save(tmp_path / "epoch2")
     async with exploring(WIDE, model=str(tmp_path / "epoch1"), text="the waves") as explorer:
         await compare(explorer, "another checkpoint", str(tmp_path / "epoch2"))
         assert explorer.session.comparison.first == "embedding.tokens"
@@ -134,47 +136,24 @@ async def test_two_checkpoints_of_one_family(tmp_path):
         other = Model.load(tmp_path / "epoch2").trace("the waves")
         shown = explorer.scene.overlay.view.window(range(8), range(128))
         assert np.array_equal(shown, other["encoder.0.feed_forward.hidden.weight"])
+        # a step that the other lacks is shown alone
+        await go(explorer, "encoder.1.self_attention.scaled", 1, 1)
+        assert explorer.scene.overlay is None
+        assert "no such step" in explorer.text
 
 
-@pytest.mark.parametrize(
-    ("title", "answer", "said"),
-    [
-        ("another checkpoint", "/nowhere", "/nowhere: no such folder"),
-        ("another checkpoint", "", "give a checkpoint's folder"),
-        ("another checkpoint", "attention", "only one of the same family"),
-        ("another sentence", "", "no tokens"),
-    ],
-)
-async def test_what_cannot_be_compared_is_said(title, answer, said):
+async def test_what_cannot_be_compared_is_said(tmp_path):
     async with exploring(WIDE) as explorer:
-        await explorer.press("d")
-        titles = [offer.title for offer in explorer.app.screen._offers]
-        await explorer.press(*["down"] * titles.index(title), "enter")
-        await explorer.answer(answer)
-        assert any(said in message for message in explorer.messages), explorer.messages
-        assert explorer.session.overlay.kind == "nothing"
-
-
-async def test_d_ends_the_comparison_and_undo_brings_it_back():
-    async with exploring(WIDE) as explorer:
-        await compare(explorer, "float64")
-        await go(explorer, SCALED)
-        await explorer.press("d")
-        assert explorer.session.overlay.kind == "nothing"
-        assert not explorer.main.query_one("#overlay").display
-        await explorer.press("u")
-        assert explorer.session.overlay.label == "float64"
-
-
-async def test_the_other_trace_follows_an_edit_and_a_new_sentence():
-    async with exploring(WIDE) as explorer:
-        await compare(explorer, "float64")
-        await explorer.keys("slash")
-        await explorer.answer("the shore")
-        await explorer.settled()
-        assert explorer.session.overlay.label == "float64"
-        assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
-        await explorer.until(lambda: explorer.session.comparison is not None)
+        for title, answer, said in (
+            ("another checkpoint", "/nowhere", "/nowhere: no such folder"),
+            ("another checkpoint", "", "give a checkpoint's folder"),
+            ("another checkpoint", "attention", "only one of the same family"),
+            ("another sentence", "", "no tokens"),
+            ("a dump", str(tmp_path / "none.npz"), "none.npz"),
+        ):
+            await choose(explorer, title, answer)
+            await explorer.until(lambda said=said: any(said in message for message in explorer.messages))
+            assert explorer.session.overlay.kind == "nothing"
 
 
 async def test_one_key_goes_through_difference_value_and_other_in_a_narrow_terminal():
@@ -199,15 +178,7 @@ async def test_a_sentence_with_markup_is_shown_as_it_was_written():
         assert "\x1b" not in explorer.text
 
 
-async def test_a_step_that_the_other_trace_lacks_is_shown_alone():
-    async with exploring(WIDE, sizes={"layers": 2}) as explorer:
-        await compare(explorer, "another checkpoint", "encoder")
-        await go(explorer, "encoder.1.self_attention.scaled", 1, 1)
-        assert explorer.scene.overlay is None
-        assert "no such step" in explorer.text
-
-
-async def test_two_lengths_are_compared_in_their_common_part():
+def test_two_lengths_are_compared_in_their_common_part():
     a, b = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the waves"))
     comparison = compare_traces(a, b)
     assert comparison.first == "tokens"
@@ -217,27 +188,30 @@ async def test_two_lengths_are_compared_in_their_common_part():
     assert comparison.differences[VALUE].largest == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_cursor_stays_inside_what_is_drawn(size):
+async def test_the_cursor_stays_inside_what_is_drawn():
     """A difference has only the cells that both have, the other step alone may have more than this one."""
-    async with exploring(size) as explorer:
+    async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "the shore")
-        await explorer.press("z", "z")
-        await go(explorer, SCALED, 7, 7)
-        for _ in range(4):
-            await explorer.press("z", "end", "G", "Y", "c")
-            rows, columns = explorer.scene.drawn.shape
-            cursor = explorer.parts.panes.heat_map("matrix").cursor
-            place = explorer.scene.place
-            assert (place.row, place.column) == cursor == (min(rows, 8) - 1, min(columns, 8) - 1)
-    async with exploring(size, text="the shore") as explorer:
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            await explorer.press("z", "z")
+            await go(explorer, SCALED, 7, 7)
+            for _ in range(4):
+                await explorer.press("z", "end", "G", "Y", "c")
+                rows, columns = explorer.scene.drawn.shape
+                cursor = explorer.parts.panes.heat_map("matrix").cursor
+                place = explorer.scene.place
+                assert (place.row, place.column) == cursor == (min(rows, 8) - 1, min(columns, 8) - 1)
+    async with exploring(WIDE, text="the shore") as explorer:
         await compare(explorer, "another sentence", "the waves crashed against the shore")
-        await go(explorer, SCALED)
-        for _ in range(4):
-            await explorer.press("z", "end", "G", "Y", "c")
-            assert (explorer.scene.place.row, explorer.scene.place.column) == (1, 1)
-            assert explorer.parts.panes.heat_map("matrix").cursor == (1, 1)
-            assert not explorer.app.failure
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            await go(explorer, SCALED)
+            for _ in range(4):
+                await explorer.press("z", "end", "G", "Y", "c")
+                assert (explorer.scene.place.row, explorer.scene.place.column) == (1, 1)
+                assert explorer.parts.panes.heat_map("matrix").cursor == (1, 1)
+                assert not explorer.app.failure
 
 
 def dump_of(folder: Path, wrong: bool) -> Path:
@@ -254,9 +228,9 @@ def dump_of(folder: Path, wrong: bool) -> Path:
     return path
 
 
-async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tmp_path):
+async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values_and_marked(tmp_path):
     path = dump_of(tmp_path, wrong=True)
-    async with exploring(WIDE) as explorer:
+    async with exploring(WIDE, whole=None) as explorer:
         await compare(explorer, "a dump", str(path))
         assert explorer.position.stop == SCALED
         place = explorer.position.place
@@ -267,6 +241,7 @@ async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tm
         assert cell == np.unravel_index(np.abs(theirs - ours).argmax(), ours.shape)
         assert np.allclose(explorer.session.other.trace[SCALED], theirs)
         assert explorer.session.comparison.first == SCALED
+        # the steps that are wrong themselves, and those that follow
         marks = details(explorer.session)
         assert marks[SCALED].startswith("≠")
         assert marks["encoder.0.self_attention.weights"].startswith("↳")
@@ -275,16 +250,13 @@ async def test_a_wrong_dump_is_shown_at_its_first_wrong_cell_with_both_values(tm
         assert f"follows from {SCALED}" in apart(explorer.session, "encoder.0.self_attention.output")
         messages = explorer.app.messages.text.splitlines()
         assert any("divide by √d_k" in each and "2 more steps differ and follow from it" in each for each in messages)
-
-
-async def test_the_whole_marks_the_first_wrong_box_of_a_dump_and_those_that_follow(tmp_path):
-    async with exploring(WIDE, whole=None) as explorer:
-        await compare(explorer, "a dump", str(dump_of(tmp_path, wrong=True)))
-        titles = [line for line in explorer.text.split("\n") if "softmax" in line]
-        assert "≠Q Kᵀ ÷ √" in titles[0]
-        assert "↳softmax" in titles[0]
-        assert "≠" not in titles[0].replace("≠", "", 1)
-        assert not any(mark in line for line in explorer.text.split("\n") for mark in "≠↳" if "embedding" in line)
+        # their boxes in the whole
+        lines = explorer.text.split("\n")
+        title = next(line for line in lines if "softmax" in line)
+        assert "≠Q Kᵀ ÷ √" in title
+        assert "↳softmax" in title
+        assert title.count("≠") == 1
+        assert not any(mark in line for line in lines for mark in "≠↳" if "embedding" in line)
 
 
 async def test_a_right_dump_is_said_to_agree(tmp_path):
@@ -293,14 +265,4 @@ async def test_a_right_dump_is_said_to_agree(tmp_path):
         stop = explorer.position.stop
         await compare(explorer, "a dump", str(path))
         assert explorer.position.stop == stop
-        assert any("6 arrays agree" in str(each.message) for each in explorer.app._notifications)
-
-
-async def test_what_is_no_dump_is_refused_and_nothing_is_compared(tmp_path):
-    async with exploring(WIDE) as explorer:
-        await explorer.press("d")
-        titles = [offer.title for offer in explorer.app.screen._offers]
-        await explorer.press(*["down"] * titles.index("a dump"), "enter")
-        await explorer.answer(str(tmp_path / "none.npz"))
-        await explorer.until(lambda: any("none.npz" in str(each.message) for each in explorer.app._notifications))
-        assert explorer.session.overlay.kind == "nothing"
+        assert any("6 arrays agree" in message for message in explorer.messages)
