@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.widgets.arcs import Arcs
@@ -16,32 +15,29 @@ def dots(text: str) -> int:
     return sum(bin(ord(letter) - 0x2800).count("1") for letter in text if ord(letter) in DOTS)
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_the_words_stand_on_both_sides_and_the_numbers_are_the_weights(size):
-    async with exploring(size, model="question") as explorer:
+async def test_the_words_stand_on_both_sides_and_larger_weights_are_thicker_lines():
+    async with exploring(NARROW, model="question") as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press("]", "]", "Q")
-        assert "head 2" in explorer.text
-        line = next(text for text in explorer.text.splitlines() if "▸" in text)
-        assert "where @0" in line
-        last = next(text for text in explorer.text.splitlines() if " ? @8" in text)
-        assert ".99" in last
-        assert dots(explorer.text) > 50
-
-
-async def test_thicker_lines_are_larger_weights():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press("]", "]", "Q")
-        arcs = explorer.app.screen.query_one(Arcs)
-        few, many = np.eye(9) * 0.15, np.eye(9) * 0.95
-        counts = []
-        for weights in (np.zeros((9, 9)), few, many):
-            arcs.show(weights, str, str)
-            await explorer.handled()
-            counts.append(dots(explorer.text))
-        assert counts[0] == 0
-        assert 0 < counts[1] < counts[2]
+        await explorer.press("]", "]")
+        for size in (NARROW, MEDIUM, WIDE):
+            await explorer.resize(*size)
+            await explorer.press("Q")
+            assert "head 2" in explorer.text
+            line = next(text for text in explorer.text.splitlines() if "▸" in text)
+            assert "where @0" in line
+            last = next(text for text in explorer.text.splitlines() if " ? @8" in text)
+            assert ".99" in last
+            assert dots(explorer.text) > 50
+            # thicker lines
+            arcs = explorer.app.screen.query_one(Arcs)
+            counts = []
+            for weights in (np.zeros((9, 9)), np.eye(9) * 0.15, np.eye(9) * 0.95):
+                arcs.show(weights, str, str)
+                await explorer.handled()
+                counts.append(dots(explorer.text))
+            assert counts[0] == 0
+            assert 0 < counts[1] < counts[2]
+            await explorer.press("escape")
 
 
 async def test_another_query_head_and_source():
@@ -62,6 +58,12 @@ async def test_another_query_head_and_source():
         assert explorer.position.place.row == 1
         row = explorer.session.trace[WEIGHTS][1, 1]
         assert explorer.position.place.column == int(row.argmax())
+        # from other tools
+        for key, source in (("K", "links"), ("R", "rollout")):
+            await explorer.press(key, "Q")
+            assert explorer.app.screen.wanted.source == source
+            await explorer.press("escape", "escape")
+            assert explorer.app.screen is explorer.main
 
 
 async def test_cross_attention_has_the_target_on_the_left_and_the_source_on_the_right():
@@ -76,16 +78,6 @@ async def test_cross_attention_has_the_target_on_the_left_and_the_source_on_the_
         assert screen.weights.shape == (screen.wanted.step.queries.size, screen.wanted.step.keys.size)
         await explorer.press("f", "f")
         assert screen.wanted.source == "head"
-
-
-@pytest.mark.parametrize(("key", "source"), [("K", "links"), ("R", "rollout")])
-async def test_links_and_rollout_are_shown_as_arcs_too(key, source):
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press(key, "Q")
-        assert explorer.app.screen.wanted.source == source
-        await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.main
 
 
 async def test_long_sentences_scroll_and_tiny_terminals_open():
