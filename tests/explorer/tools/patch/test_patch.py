@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
@@ -26,12 +25,14 @@ async def at(explorer: Explorer, stop: str, head: int = 0, row: int = 0) -> None
 
 
 async def ask(explorer: Explorer, text: str) -> None:
+    explorer.app.clear_notifications()
     await explorer.press("P")
     assert isinstance(explorer.app.screen, PatchScreen)
     await explorer.write(text)
 
 
-async def patched(explorer: Explorer) -> None:
+async def apply(explorer: Explorer) -> None:
+    await explorer.press("enter")
     await explorer.until(lambda: explorer.session.edits and explorer.messages)
     await explorer.settled()
 
@@ -40,32 +41,41 @@ def tokens(explorer: Explorer, text: str) -> int:
     return len(explorer.session.model.encode(text).tokens)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_whole_step_comes_from_the_other_sentence(size: tuple[int, int]) -> None:
-    async with exploring(size, **GPT2) as explorer:
+async def test_the_whole_step_comes_from_the_other_sentence() -> None:
+    async with exploring(SMALL, **GPT2) as explorer:
         base, other = explorer.session, explorer.session.model.trace(OTHER)
         count = tokens(explorer, base.text)
         assert tokens(explorer, OTHER) == count, "this test needs sentences of the same length"
+        # a small terminal, and help
         await at(explorer, OUTPUT)
         await ask(explorer, OTHER)
-        assert f"{count} tokens, as many as here" in explorer.text
-        await explorer.press("enter")
-        await patched(explorer)
-        np.testing.assert_array_equal(explorer.session.trace[OUTPUT], other[OUTPUT])
-        np.testing.assert_allclose(
-            explorer.session.trace["output.logits"], other["output.logits"], atol=1e-5
-        )  # everything after the residual stream follows from it
-        assert explorer.stop == OUTPUT
-        assert explorer.session.overlay.label == "before the edits"
-        best = int(other["output.probabilities"][-1].argmax())
-        share = float(other["output.probabilities"][-1, best])
-        assert f"→ {Guess(base.model.word(best), share)}" in explorer.messages[-1]
-        assert ("from “the crashed waves”" if size == WIDE else "1 edit") in explorer.text
-        await explorer.press("u")
-        assert explorer.session is base
+        for text in ("whole step", "8 tokens", "esc leave"):
+            assert text in explorer.text
+        await explorer.press("f1")
+        assert "Patching" in explorer.text
+        await explorer.press("escape", "escape")
+        assert explorer.app.screen is explorer.main
+        for size, said in ((NARROW, "1 edit"), (WIDE, "from “the crashed waves”")):
+            await explorer.resize(*size)
+            await at(explorer, OUTPUT)
+            await ask(explorer, OTHER)
+            assert f"{count} tokens, as many as here" in explorer.text
+            await apply(explorer)
+            np.testing.assert_array_equal(explorer.session.trace[OUTPUT], other[OUTPUT])
+            np.testing.assert_allclose(
+                explorer.session.trace["output.logits"], other["output.logits"], atol=1e-5
+            )  # everything after the residual stream follows from it
+            assert explorer.stop == OUTPUT
+            assert explorer.session.overlay.label == "before the edits"
+            best = int(other["output.probabilities"][-1].argmax())
+            share = float(other["output.probabilities"][-1, best])
+            assert f"→ {Guess(base.model.word(best), share)}" in explorer.messages[-1]
+            assert said in explorer.text
+            await explorer.press("u")
+            assert explorer.session is base
 
 
-async def test_a_shorter_sentence_gives_the_common_rows() -> None:
+async def test_a_sentence_of_another_length_gives_the_common_rows() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         base, other = explorer.session, explorer.session.model.trace("a shore")
         here, there = tokens(explorer, base.text), tokens(explorer, "a shore")
@@ -74,49 +84,50 @@ async def test_a_shorter_sentence_gives_the_common_rows() -> None:
         await ask(explorer, "a shore")
         assert f"{there} tokens, here {here}" in explorer.text
         assert f"rows 0 to {there - 1} are patched; {there} to {here - 1} stay as before" in explorer.text
-        await explorer.press("enter")
-        await patched(explorer)
+        await apply(explorer)
         values = explorer.session.trace[OUTPUT]
         np.testing.assert_array_equal(values[:there], other[OUTPUT])
         np.testing.assert_array_equal(values[there:], base.trace[OUTPUT][there:])
-
-
-async def test_a_longer_sentence_gives_the_common_rows() -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
-        text = "against the shore the waves"
-        other = explorer.session.model.trace(text)
-        await at(explorer, OUTPUT)
-        await ask(explorer, text)
+        await explorer.press("u")
+        # a longer one
+        other = base.model.trace("against the shore the waves")
+        await ask(explorer, "against the shore the waves")
         assert "the common rows are patched" in explorer.text
-        await explorer.press("enter")
-        await patched(explorer)
+        await apply(explorer)
         values = explorer.session.trace[OUTPUT]
         np.testing.assert_array_equal(values, other[OUTPUT][: len(values)])
+        await explorer.press("u")
+        # a hostile one is shown harmlessly
+        await explorer.resize(*WIDE)
+        await ask(explorer, "a [red]\x1b[31mshore\u202e")
+        await apply(explorer)
+        assert "\x1b" not in explorer.text
+        assert "\u202e" not in explorer.text
+        assert "[red]" in explorer.text
 
 
 async def test_only_the_head_or_the_row_is_patched() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         base, other = explorer.session, explorer.session.model.trace(OTHER)
-        await at(explorer, CONTEXT, head=2, row=1)
-        await ask(explorer, OTHER)
-        assert "head 2" in explorer.text
-        await explorer.press("tab", "right", "enter")
-        await patched(explorer)
-        expected = base.trace[CONTEXT].copy()
-        expected[2] = other[CONTEXT][2]
-        np.testing.assert_array_equal(explorer.session.trace[CONTEXT], expected)
-        await explorer.press("u")
-        await at(explorer, CONTEXT, head=2, row=1)
-        await ask(explorer, OTHER)
-        await explorer.press("tab", "left", "enter")
-        await patched(explorer)
-        expected = base.trace[CONTEXT].copy()
-        expected[:, 1] = other[CONTEXT][:, 1]
-        np.testing.assert_array_equal(explorer.session.trace[CONTEXT], expected)
+        for key, part in (("right", np.s_[2]), ("left", np.s_[:, 1])):
+            await at(explorer, CONTEXT, head=2, row=1)
+            await ask(explorer, OTHER)
+            assert "head 2" in explorer.text
+            await explorer.press("tab", key)
+            await apply(explorer)
+            expected = base.trace[CONTEXT].copy()
+            expected[part] = other[CONTEXT][part]
+            np.testing.assert_array_equal(explorer.session.trace[CONTEXT], expected)
+            await explorer.press("u")
 
 
-async def test_what_cannot_be_patched_is_said_while_it_is_typed() -> None:
+async def test_what_cannot_be_patched_is_said() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
+        for stop, said in (("tokens", "whole numbers"), ("vocabulary", "go to a step")):
+            await at(explorer, stop)
+            await explorer.press("P")
+            assert said in explorer.messages[-1]
+        # while it is typed
         await at(explorer, "decoder.0.self_attention.weights", row=5)
         await ask(explorer, "a shore")
         assert "the last axis differs" in explorer.text
@@ -131,6 +142,9 @@ async def test_what_cannot_be_patched_is_said_while_it_is_typed() -> None:
         assert "has no row 6 in both" in explorer.text
         await explorer.press("escape")
         assert not explorer.session.edits
+    async with exploring(NARROW, model="attention") as explorer:
+        await explorer.press("P")
+        assert "reads no sentence" in explorer.messages[-1]
 
 
 async def test_token_ids_where_the_model_has_no_words() -> None:
@@ -141,8 +155,7 @@ async def test_token_ids_where_the_model_has_no_words() -> None:
         await ask(explorer, "4 x")
         assert "write token IDs" in explorer.text
         await explorer.write("7 5 4")
-        await explorer.press("enter")
-        await patched(explorer)
+        await apply(explorer)
         np.testing.assert_array_equal(explorer.session.trace[OUTPUT], session.model.trace(ids=[7, 5, 4])[OUTPUT])
 
 
@@ -153,8 +166,7 @@ async def test_the_decoder_keeps_its_own_tokens() -> None:
         name = "decoder.1.cross_attention.output"
         await at(explorer, name)
         await ask(explorer, "waves")
-        await explorer.press("enter")
-        await patched(explorer)
+        await apply(explorer)
         np.testing.assert_array_equal(explorer.session.trace[name], other[name])
 
 
@@ -175,40 +187,3 @@ async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
         await explorer.press("slash")
         await explorer.answer("a shore")
         assert [edit.name for edit in explorer.session.edits] == ["decoder.0.feed_forward.hidden.weight"]
-
-
-async def test_a_small_terminal() -> None:
-    async with exploring(SMALL, **GPT2) as explorer:
-        await at(explorer, OUTPUT)
-        await ask(explorer, OTHER)
-        for text in ("whole step", "8 tokens", "esc leave"):
-            assert text in explorer.text
-        await explorer.press("f1")
-        assert "Patching" in explorer.text
-        await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.main
-
-
-@pytest.mark.parametrize(("stop", "said"), [("tokens", "whole numbers"), ("vocabulary", "go to a step")])
-async def test_stops_without_values_of_a_sentence(stop: str, said: str) -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
-        await at(explorer, stop)
-        await explorer.press("P")
-        assert said in explorer.messages[-1]
-
-
-async def test_a_model_that_reads_no_sentence() -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("P")
-        assert "reads no sentence" in explorer.messages[-1]
-
-
-async def test_a_hostile_sentence_is_shown_harmlessly() -> None:
-    async with exploring(WIDE, **GPT2) as explorer:
-        await at(explorer, OUTPUT)
-        await ask(explorer, "a [red]\x1b[31mshore\u202e")
-        await explorer.press("enter")
-        await patched(explorer)
-        assert "\x1b" not in explorer.text
-        assert "\u202e" not in explorer.text
-        assert "[red]" in explorer.text
