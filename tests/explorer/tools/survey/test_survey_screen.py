@@ -35,23 +35,32 @@ TEXTS = (
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
-    model = Model.load("story", device="cpu")
+def story() -> Model:
+    return Model.load("story", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def results(story: Model) -> Results:
     items = [Item(number, Source("corpus.txt", number + 1, text)) for number, text in enumerate(TEXTS)]
-    sums = survey(model, items, Asked(("previous", "first", "neurons", "lens", "context"), top=2))
+    sums = survey(story, items, Asked(("previous", "first", "neurons", "lens", "context"), top=2))
     return Results.of(list(rows(sums, Origin("story"))), list(examples(sums, Origin("story"))))
 
 
-@pytest.fixture
-def path(results: Results, tmp_path: Path) -> Path:
-    write_results(tmp_path / "survey.json", results)
-    return tmp_path / "survey.json"
+@pytest.fixture(scope="module")
+def path(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("surveys") / "survey.json"
+    write_results(path, results)
+    return path
 
 
 async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path: Path, results: Results):
+    (path.parent / "a.csv").write_text("one,two\n1,2\n", encoding="utf-8")
     async with exploring(WIDE, model="question") as explorer:
         await explorer.app.screen.run_action("open('survey')")
         await explorer.settled()
+        # a file that is no survey keeps the prompt
+        await explorer.answer(str(path.parent / "a.csv"))
+        await explorer.shown("not the result of")
         await explorer.answer(str(path))
         await explorer.shown("survey of story", "highest first", "table 1 of")
         screen = explorer.app.screen
@@ -63,6 +72,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
         assert screen.selected == best
         await explorer.press("ctrl+r")
         assert screen.selected.mean == min(row.mean for row in screen.table.rows)
+        # an example
         await explorer.press("ctrl+r", "enter")
         await explorer.shown("strongest of", "corpus.txt:")
         assert isinstance(explorer.app.screen, ExamplesScreen)
@@ -80,7 +90,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
         assert explorer.session.model.name == "question"
 
 
-async def test_the_next_part_and_back_to_the_main_screen(path: Path):
+async def test_the_next_part_another_measure_and_a_survey_without_examples(path: Path, results: Results):
     async with exploring(NARROW, model="story") as explorer:
         open_file(explorer.parts.port, path)
         await explorer.shown("survey of story")
@@ -98,31 +108,19 @@ async def test_the_next_part_and_back_to_the_main_screen(path: Path):
         assert explorer.app.screen.table.measure == "lens:depth"
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
-
-
-async def test_a_survey_without_examples_says_so(results: Results, tmp_path: Path):
-    write_results(tmp_path / "rows.csv", Results.of(results.rows, ()))
-    async with exploring(SMALL, model="story") as explorer:
-        open_file(explorer.parts.port, tmp_path / "rows.csv")
+        # without examples
+        write_results(path.parent / "rows.csv", Results.of(results.rows, ()))
+        await explorer.resize(*SMALL)
+        open_file(explorer.parts.port, path.parent / "rows.csv")
         await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
         await explorer.press("enter")
         assert "no examples are kept" in explorer.app.messages.text
 
 
-async def test_a_file_that_is_no_survey_keeps_the_prompt(tmp_path: Path):
-    (tmp_path / "a.csv").write_text("one,two\n1,2\n", encoding="utf-8")
-    async with exploring(WIDE, model="story") as explorer:
-        await explorer.app.screen.run_action("open('survey')")
-        await explorer.settled()
-        await explorer.answer(str(tmp_path / "a.csv"))
-        await explorer.shown("not the result of")
-
-
-def test_every_kind_of_example_has_a_cell(results: Results):
-    model = Model.load("story", device="cpu")
+def test_every_kind_of_example_has_a_cell(results: Results, story: Model):
     for measure in ("context", "neurons", "lens:depth", "lens:agreement", "previous"):
         example = next(each for each in results.examples if each.measure == measure)
-        trace = model.trace(example.text)
+        trace = story.trace(example.text)
         at = position_of(trace, example)
         assert trace.program.step(at.stop)
         assert at.place.row == example.position
@@ -133,8 +131,7 @@ def test_every_kind_of_example_has_a_cell(results: Results):
             assert length == pytest.approx(example.value)
 
 
-def test_the_model_of_a_survey_is_known_again(results: Results, tmp_path: Path):
-    story = Model.load("story", device="cpu")
+def test_the_model_of_a_survey_is_known_again(results: Results, story: Model, tmp_path: Path):
     example = results.examples[0]
     assert is_of(story, example)
     assert is_of(story, replace(example, model=str(story.folder)))
@@ -161,21 +158,15 @@ def test_random_weights_are_drawn_again_from_the_seed_in_the_precision_and_with_
 def test_tables_are_those_of_the_file(results: Results):
     tables = Survey(results).tables
     assert sum(len(table.rows) for table in tables) == len(results.rows)
-    assert {table.measure for table in tables} == {
-        "previous",
-        "first",
-        "neurons",
-        "lens:depth",
-        "lens:agreement",
-        "context",
-    }
+    wanted = {"previous", "first", "neurons", "lens:depth", "lens:agreement", "context"}
+    assert {table.measure for table in tables} == wanted
 
 
-def test_an_example_of_a_feature_opens_at_what_its_dictionary_reads():
+def test_an_example_of_a_feature_opens_at_what_its_dictionary_reads(story: Model):
     example = Example(
         "story", "decoder.1.output", 1, None, None, "features", 1, 2.5, "a.txt", 1, 3, TEXTS[0], feature=17
     )
-    trace = Model.load("story", device="cpu").trace(TEXTS[0])
+    trace = story.trace(TEXTS[0])
     assert position_of(trace, example).place.row == 3
     assert position_of(trace, example).stop == trace.program.step("decoder.1.output").name
     assert name(example) == "layer 1 · feature 17"
