@@ -11,14 +11,11 @@ from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place
 
 
-async def opened(explorer: Explorer, *keys: str) -> CircuitsScreen:
+async def opened(explorer: Explorer) -> CircuitsScreen:
     await explorer.press("O")
     screen = explorer.app.screen
     assert isinstance(screen, CircuitsScreen)
     await explorer.until(lambda: screen.shown is not None)
-    for key in keys:
-        await explorer.press(key)
-        await explorer.until(lambda: (screen.shown.kind, screen.shown.at) == (screen.kind, screen.at))
     await explorer.settled()
     return screen
 
@@ -41,24 +38,20 @@ async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
         assert screen.at == 3
         await explorer.press("enter")
         assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.weights", 3)
+        # every size
+        screen = await opened(explorer)
+        for size in (SMALL, (5, 3), NARROW):
+            await explorer.resize(*size)
+            await explorer.press("f", "right", "minus")
+        await explorer.press("f", "f", "f", "f", "f", "f")
+        await explorer.until(lambda: screen.shown.kind == screen.kind == screen.kinds[0])
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
 
 
-async def test_compositions_are_a_map_of_heads_and_open_the_later_one() -> None:
+async def test_every_matrix_says_what_it_is_and_compositions_open_the_later_head() -> None:
     async with exploring(NARROW, model="copy") as explorer:
         heads = list(circuits(explorer.session.trace))
-        await opened(explorer, "f", "f", "f")
-        scores = {(heads.index(path.source), heads.index(path.target)): path.score for path in compositions(heads, "K")}
-        assert "composition K" in explorer.text
-        assert "one does not come before the other" in explorer.text
-        await explorer.press("end", "down")
-        assert f"from 0.1 · to 1.3   {scores[1, 7]:.4f}" in explorer.text
-        assert f"largest {max(scores.values()):.4f}" in explorer.text
-        await explorer.press("enter")
-        assert (explorer.stop, explorer.position.place.head) == ("decoder.1.self_attention.weights", 3)
-
-
-async def test_every_matrix_says_what_one_looks_at_and_what_to_do_next() -> None:
-    async with exploring(NARROW, model="copy") as explorer:
         screen = await opened(explorer)
         said = set()
         for _ in screen.kinds:
@@ -69,18 +62,18 @@ async def test_every_matrix_says_what_one_looks_at_and_what_to_do_next() -> None
             said.add(looks)
             await explorer.press("f")
         assert len(said) == len(screen.kinds) - 2  # the three compositions have one
-
-
-async def test_every_matrix_at_every_size() -> None:
-    async with exploring(WIDE, model="copy") as explorer:
-        screen = await opened(explorer)
-        for size in (SMALL, (5, 3), NARROW):
-            await explorer.resize(*size)
-            await explorer.press("f", "right", "minus")
-        await explorer.press("f", "f", "f", "f", "f", "f")
-        await explorer.until(lambda: screen.shown.kind == screen.kind == screen.kinds[0])
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        # compositions are a map of heads
+        await explorer.press("f", "f", "f")
+        await explorer.until(lambda: screen.shown.kind == screen.kind)
+        await explorer.settled()
+        scores = {(heads.index(path.source), heads.index(path.target)): path.score for path in compositions(heads, "K")}
+        assert "composition K" in explorer.text
+        assert "one does not come before the other" in explorer.text
+        await explorer.press("end", "down")
+        assert f"from 0.1 · to 1.3   {scores[1, 7]:.4f}" in explorer.text
+        assert f"largest {max(scores.values()):.4f}" in explorer.text
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.position.place.head) == ("decoder.1.self_attention.weights", 3)
 
 
 async def test_a_model_without_matrices_says_so() -> None:

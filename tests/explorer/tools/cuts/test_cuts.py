@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
@@ -17,26 +16,27 @@ def row(text: str, word: str) -> list[str]:
     return line.strip("│ ").split()
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM])
-async def test_each_vocabulary_has_a_column_and_each_word_a_row(size):
-    async with exploring(size, text="The waves 😊 zebra!") as explorer:
+async def test_each_vocabulary_has_a_column_and_each_word_a_row():
+    async with exploring(WIDE, text="The waves 😊 zebra!") as explorer:
         await explorer.press("V")
-        assert "this model: waves" in explorer.text
-        assert row(explorer.text, "waves") == ["waves", "waves", "waves", *"waves␣", "␣wa", "ves", "␣"]
-        assert row(explorer.text, "zebra!")[1:5] == ["zebra?", "!", "zebra?", "!"]
-        assert "4 tokens · 1 unknown" in explorer.text
+        for size in (WIDE, MEDIUM):
+            await explorer.resize(*size)
+            assert "this model: waves" in explorer.text
+            assert row(explorer.text, "waves") == ["waves", "waves", "waves", *"waves␣", "␣wa", "ves", "␣"]
+            assert row(explorer.text, "zebra!")[1:5] == ["zebra?", "!", "zebra?", "!"]
+            assert "4 tokens · 1 unknown" in explorer.text
 
 
-@pytest.mark.parametrize("size", [NARROW, SMALL])
-async def test_a_narrow_screen_has_a_paragraph_for_each(size):
-    async with exploring(size, text="The waves") as explorer:
-        await explorer.press("V")
-        assert "this model: waves · 2 tokens" in explorer.text
-        assert "the waves" in explorer.text
-
-
-async def test_another_vocabulary_can_be_added_and_what_is_none_is_refused():
-    async with exploring(WIDE, text="The waves") as explorer:
+async def test_a_narrow_screen_has_a_paragraph_for_each_and_another_vocabulary_can_be_added():
+    async with exploring(SMALL, text="The waves") as explorer:
+        for size in (SMALL, NARROW):
+            await explorer.resize(*size)
+            await explorer.press("V")
+            assert "this model: waves · 2 tokens" in explorer.text
+            assert "the waves" in explorer.text
+            await explorer.press("escape")
+        # what is none is refused
+        await explorer.resize(*WIDE)
         await explorer.press("V", "v")
         await explorer.answer("nowhere")
         assert "no vocabulary is called" in explorer.text

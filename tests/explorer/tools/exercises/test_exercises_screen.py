@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.course.exercise import Progress, open_course, progress_path, write_progress
@@ -12,19 +11,16 @@ from tui_transformer.model import Model
 COURSE = open_course()
 
 
-@pytest.mark.parametrize(("size", "key"), [(WIDE, "x"), (MEDIUM, "E"), (NARROW, "x"), (SMALL, "x")])
-async def test_a_key_opens_the_step_of_the_exercise_under_the_cursor_and_undo_goes_back(size, key):
-    async with exploring(size, model="encoder") as explorer:
-        await explorer.press("C", *["down"] * 4, key)
-        assert explorer.session.model.name == "question"
-        assert explorer.session.text == COURSE.find("scores").text
-        assert explorer.stop == "encoder.0.self_attention.scaled"
-        await explorer.press("u")
-        assert explorer.session.model.name == "encoder"
-
-
-async def test_enter_does_the_same():
-    async with exploring(NARROW, model="encoder") as explorer:
+async def test_a_key_opens_the_step_of_the_exercise_under_the_cursor_and_undo_goes_back():
+    async with exploring(SMALL, model="encoder") as explorer:
+        for size, key in ((SMALL, "x"), (NARROW, "x"), (MEDIUM, "E"), (WIDE, "x")):
+            await explorer.resize(*size)
+            await explorer.press("C", "g", *["down"] * 4, key)
+            assert explorer.session.model.name == "question"
+            assert explorer.session.text == COURSE.find("scores").text
+            assert explorer.stop == "encoder.0.self_attention.scaled"
+            await explorer.press("u")
+            assert explorer.session.model.name == "encoder"
         await explorer.press("C", "G", "enter")
         exercise = COURSE.exercises[-1]
         assert explorer.session.model.name == exercise.model
@@ -41,8 +37,7 @@ async def test_the_first_that_is_not_done_is_under_the_cursor_and_its_task_is_re
         assert explorer.text.count("✓") == 2
 
 
-@pytest.mark.parametrize("exercise", COURSE.exercises, ids=lambda each: each.name)
-def test_every_exercise_is_about_a_step_of_its_model(exercise):
-    trace = Model.load(exercise.model).trace(exercise.text)
-    name = step_of(exercise, trace.program)
-    assert name in trace.program.by_name
+def test_every_exercise_is_about_a_step_of_its_model():
+    for exercise in COURSE.exercises:
+        trace = Model.load(exercise.model).trace(exercise.text)
+        assert step_of(exercise, trace.program) in trace.program.by_name, exercise.name

@@ -17,18 +17,13 @@ async def test_the_nearest_words_of_a_sum_are_listed():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.app.screen.run_action("open('nearest')")
         await explorer.settled()
+        # what is no word keeps the prompt
+        await explorer.answer("xyzzy")
+        await explorer.shown("'xyzzy' is not one token")
         await explorer.answer("sailor - old + teacher")
         await explorer.shown("Words near to sailor − old + teacher", "cosine")
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
-
-
-async def test_what_is_no_word_keeps_the_prompt_with_the_reason():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.app.screen.run_action("open('nearest')")
-        await explorer.settled()
-        await explorer.answer("xyzzy")
-        await explorer.shown("'xyzzy' is not one token")
 
 
 async def test_a_model_without_words_has_no_neighbours():
@@ -46,19 +41,20 @@ def royal(tmp_path: Path) -> Session:
     return open_session(ModelOptions("encoder", vocab=str(words), vectors=str(vectors)), "king man sea", None)
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(
-    royal: Session, size: tuple[int, int]
-):
-    async with exploring(size, session=royal) as explorer:
+async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(royal: Session):
+    async with exploring(NARROW, session=royal) as explorer:
         await explorer.go("embedding.tokens")
-        await explorer.shown("nearest", "man 0.71")
-        await explorer.press("4", "down")
-        await explorer.shown("king 0.71")
-        await explorer.press("~")
-        await explorer.answer("king - man + woman")
-        await explorer.shown("Words near to king − man + woman", "queen")
-        await explorer.press("escape", "Z")
+        await explorer.press("4")
+        for size in (NARROW, MEDIUM, WIDE):
+            await explorer.resize(*size)
+            await explorer.shown("nearest", "man 0.71")
+            await explorer.press("down")
+            await explorer.shown("king 0.71")
+            await explorer.press("~")
+            await explorer.answer("king - man + woman")
+            await explorer.shown("Words near to king − man + woman", "queen")
+            await explorer.press("escape", "up")
+        await explorer.press("Z")
         await explorer.until(lambda: explorer.scene.near and len(explorer.scene.near) == 2)
         king, man, woman = (np.array(row) for row in ((1, 1, 0, 0), (1, 0, 0, 0), (0, 0, 1, 0)))
         sum_, queen = king / np.sqrt(2) - man + woman, np.array((0, 1, 1, 0))
@@ -78,28 +74,24 @@ async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(roy
         assert explorer.scene.near is None
 
 
-async def test_a_row_of_zeros_has_no_neighbours():
+async def test_a_row_of_zeros_has_no_neighbours_and_one_sentence_is_no_batch():
     session = open_session(ModelOptions("encoder", embedding="zeros"), "the waves", None)
     async with exploring(WIDE, session=session) as explorer:
         await explorer.go("embedding.tokens")
         await explorer.shown("none: its row is 0")
+        await explorer.press(".")
+        assert "one sentence is open" in explorer.text
 
 
-@pytest.mark.parametrize(("key", "expected"), [(".", 1), (">", 2)])
-async def test_a_key_goes_round_the_sentences_of_a_batch(key: str, expected: int):
+async def test_a_key_goes_round_the_sentences_of_a_batch():
     batch = ("the dog bites", "the cat", "a man")
     session = open_session(ModelOptions("encoder", vocab="english"), batch[0], None).with_batch(batch)
     async with exploring(WIDE, session=session) as explorer:
-        await explorer.press(key)
-        assert explorer.session.item == expected
-        assert f"Sentence {expected + 1} of 3 · . next" in explorer.text
-        assert explorer.session.text == batch[expected]
-        assert explorer.session.encoding.tokens[-1].text == "[PAD]"
-        weights = explorer.session.trace["encoder.0.self_attention.weights"]
-        assert (weights[..., 2] == 0).all()
-
-
-async def test_one_sentence_alone_is_said_to_be_no_batch():
-    async with exploring(WIDE, text="the waves") as explorer:
-        await explorer.press(".")
-        assert "one sentence is open" in explorer.text
+        for keys, expected in ((".", 1), (">>", 2)):
+            await explorer.press(*keys)
+            assert explorer.session.item == expected
+            assert f"Sentence {expected + 1} of 3 · . next" in explorer.text
+            assert explorer.session.text == batch[expected]
+            assert explorer.session.encoding.tokens[-1].text == "[PAD]"
+            weights = explorer.session.trace["encoder.0.self_attention.weights"]
+            assert (weights[..., 2] == 0).all()

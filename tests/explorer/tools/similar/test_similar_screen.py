@@ -27,6 +27,15 @@ async def compared(explorer: Explorer, other: str) -> SimilarScreen:
 
 async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
+        # one that cannot be read is asked for again
+        await explorer.press("J")
+        await explorer.until(lambda: isinstance(explorer.app.screen, PromptScreen))
+        await explorer.answer("999")
+        assert isinstance(explorer.app.screen, PromptScreen)
+        await explorer.press("escape")
+        assert "nothing is compared yet" in explorer.text
+        await explorer.press("escape")
+        # one that can
         screen = await compared(explorer, "2 33 8")
         together = screen.compared[-1].together
         assert together.shares.shape == (6, 4)
@@ -38,7 +47,7 @@ async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
         assert explorer.app.screen is explorer.main
 
 
-async def test_another_sentence_takes_its_place_and_the_cosines_stay_in_the_title():
+async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_what_is_pooled():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         screen = await compared(explorer, "2 33 8")
         await explorer.press("/")
@@ -46,12 +55,13 @@ async def test_another_sentence_takes_its_place_and_the_cosines_stay_in_the_titl
         await explorer.until(lambda: len(screen.compared) == 2)
         assert screen.compared[-1].together.cosine == pytest.approx(1.0, abs=1e-6)
         assert "1.000" in explorer.text
-
-
-async def test_enter_goes_to_the_token_before_it_is_pooled():
-    async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
-        await compared(explorer, "2 33 8")
-        await explorer.press("g", "enter")
+        # every size, and the help
+        for size in (MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW):
+            await explorer.resize(*size)
+            await explorer.press("down", "right", "minus", "plus")
+        await explorer.press("?")
+        assert isinstance(explorer.app.screen, HelpScreen)
+        await explorer.press("escape", "g", "enter")
         assert explorer.stop == "encoder.1.feed_forward.norm"
 
 
@@ -60,23 +70,3 @@ async def test_a_model_without_vectors_says_so():
         await explorer.press("J")
         assert explorer.app.screen is explorer.main
         assert "makes no vector of a sentence" in explorer.text
-
-
-async def test_every_size_and_the_help():
-    async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
-        await compared(explorer, "2 33 8")
-        for size in (MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW):
-            await explorer.resize(*size)
-            await explorer.press("down", "right", "minus", "plus")
-        await explorer.press("?")
-        assert isinstance(explorer.app.screen, HelpScreen)
-
-
-async def test_a_sentence_that_cannot_be_read_is_asked_for_again():
-    async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
-        await explorer.press("J")
-        await explorer.until(lambda: isinstance(explorer.app.screen, PromptScreen))
-        await explorer.answer("999")
-        assert isinstance(explorer.app.screen, PromptScreen)
-        await explorer.press("escape")
-        assert "nothing is compared yet" in explorer.text

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from driving import NARROW, WIDE, exploring
 
 from tui_transformer.explorer.tools.softmax import SoftmaxScreen
 
 
-async def opened(explorer) -> None:
-    await explorer.go("encoder.0.self_attention.weights")
-    await explorer.app.screen.run_action("open('softmax')")
-    await explorer.settled()
-
-
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_breaks(size):
-    async with exploring(size, text="the waves crashed") as explorer:
-        await opened(explorer)
-        assert "Softmax, naive and safe" in explorer.text
-        assert "Both are the same to" in explorer.text
-        assert "head 0 of 8" in explorer.text
-        await explorer.press("!")
-        assert "The naive softmax is broken: e^s overflows" in explorer.text
-        assert "nan" in explorer.text
-        await explorer.press("!")
-        assert "Both are the same to" in explorer.text
-        await explorer.press("+", "+")
-        assert "all scores + 20" in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
-
-
-async def test_a_step_without_a_softmax_is_said():
-    async with exploring(WIDE, text="the waves") as explorer:
+async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_breaks():
+    async with exploring(WIDE, text="the waves crashed") as explorer:
+        # a step without a softmax
         await explorer.go("embedding.tokens")
         await explorer.app.screen.run_action("open('softmax')")
         await explorer.settled()
         assert "there is no softmax here" in explorer.text
+        await explorer.go("encoder.0.self_attention.weights")
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            await explorer.app.screen.run_action("open('softmax')")
+            await explorer.settled()
+            assert "Softmax, naive and safe" in explorer.text
+            assert "Both are the same to" in explorer.text
+            assert "head 0 of 8" in explorer.text
+            await explorer.press("!")
+            assert "The naive softmax is broken: e^s overflows" in explorer.text
+            assert "nan" in explorer.text
+            await explorer.press("!")
+            assert "Both are the same to" in explorer.text
+            await explorer.press("+", "+")
+            assert "all scores + 20" in explorer.text
+            await explorer.press("escape")
+            assert explorer.app.screen is explorer.main
 
 
 async def test_a_row_that_is_masked_altogether_is_said_and_stays():

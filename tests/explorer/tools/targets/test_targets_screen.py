@@ -18,6 +18,10 @@ from tui_transformer.views.step_view import Place
 
 async def test_targets_are_asked_for_and_checked_while_they_are_typed():
     async with exploring(NARROW) as explorer:
+        # leaving them changes nothing
+        await explorer.press("B", "escape")
+        assert not explorer.session.backward
+        assert explorer.stop == "vocabulary"
         await explorer.keys("B")
         assert explorer.focused_input.value == "the waves crashed forcefully against the shore !"
         await explorer.shown(f"waves{TO}waves", "The tokens themselves")
@@ -49,14 +53,6 @@ async def test_where_a_model_answers_once_its_answer_is_the_target(model, asked)
         assert explorer.focused_input.value.startswith(asked)
         await explorer.press("enter")
         assert explorer.session.gradients.loss < 0.1
-
-
-async def test_leaving_the_targets_changes_nothing():
-    async with exploring(NARROW) as explorer:
-        await explorer.press("B")
-        await explorer.press("escape")
-        assert not explorer.session.backward
-        assert explorer.stop == "vocabulary"
 
 
 async def test_the_way_back_begins_at_the_metric_that_is_chosen():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.attribution import attribute
@@ -10,28 +9,26 @@ from tui_transformer.explorer.tools.attribution import TermsScreen
 from tui_transformer.session.view_state import Measure
 
 
-@pytest.mark.parametrize("tokens", [(), (6,), (6, 7)])
-async def test_terms_are_those_of_the_analysis_the_largest_first(tokens: tuple[int, ...]) -> None:
+async def test_terms_are_those_of_the_analysis_the_largest_first() -> None:
     async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
-        if tokens:
-            name = ("logit", "difference")[len(tokens) - 1]
-            explorer.parts.port.change(explorer.session.with_measure(Measure(name, tokens)))
-        await explorer.press("@")
-        await explorer.until(lambda: isinstance(explorer.app.screen, TermsScreen))
-        await explorer.settled()
-        trace = explorer.session.trace
-        wanted = tokens or (int(trace["output.logits"][3].argmax()),)
-        terms = sorted(attribute(trace, *wanted).terms, key=lambda term: -abs(term.value))
-        lines = [line for line in explorer.text.splitlines() if "decoder." in line or "embedding." in line]
-        shown = explorer.text.replace("−", "-")
-        assert str(terms[0]) in lines[0]
-        assert f"{terms[0].value:+.4f}" in shown
-        assert f"{terms[1].value:+.4f}" in shown
-        assert f"sum to {attribute(trace, *wanted).logit:.4f}, remainder" in shown
-        head = next(term for term in terms if term.kind == "head")
-        await explorer.press(*["down"] * terms.index(head), "enter")
-        assert explorer.stop == head.name
-        assert (explorer.position.place.head, explorer.position.place.row) == (head.number, 3)
+        for measure in (None, Measure("logit", (6,)), Measure("difference", (6, 7))):
+            explorer.parts.port.change(explorer.session.with_measure(measure))
+            await explorer.press("@")
+            await explorer.until(lambda: isinstance(explorer.app.screen, TermsScreen))
+            await explorer.settled()
+            trace = explorer.session.trace
+            wanted = measure.tokens if measure else (int(trace["output.logits"][3].argmax()),)
+            terms = sorted(attribute(trace, *wanted).terms, key=lambda term: -abs(term.value))
+            lines = [line for line in explorer.text.splitlines() if "decoder." in line or "embedding." in line]
+            shown = explorer.text.replace("−", "-")
+            assert str(terms[0]) in lines[0]
+            assert f"{terms[0].value:+.4f}" in shown
+            assert f"{terms[1].value:+.4f}" in shown
+            assert f"sum to {attribute(trace, *wanted).logit:.4f}, remainder" in shown
+            head = next(term for term in terms if term.kind == "head")
+            await explorer.press(*["down"] * terms.index(head), "enter")
+            assert explorer.stop == head.name
+            assert (explorer.position.place.head, explorer.position.place.row) == (head.number, 3)
 
 
 async def test_neurons_the_order_of_the_data_and_other_words() -> None:
