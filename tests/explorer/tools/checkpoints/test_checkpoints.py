@@ -119,6 +119,7 @@ async def test_enter_explores_a_checkpoint_at_its_head_and_d_compares_it_with_th
         # the run of what is explored, at its last
         open_from(explorer.parts.port)
         await explorer.shown("checkpoint 11 of 11")
+        await all_computed(explorer)
         assert screen_of(explorer).run.folder == run
         await explorer.press("d")
         assert "this is the last checkpoint" in explorer.messages[-1]
