@@ -23,6 +23,23 @@ NAMED = {name for action in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)
 """The tools that actions of the main screen open."""
 
 
+NEEDED = {
+    "circuits": "there are no circuits",
+    "features": "train --features",
+    "graph": "no logits",
+    "inputs": "nothing to differentiate",
+    "lens": "no output head",
+    "nearest": "no embedding of words",
+    "patch": "reads no sentence",
+    "patching": "no logits of words: tables of patches",
+    "probes": "reads no texts",
+    "score": "gives words no probability",
+    "similar": "makes no vector of a sentence",
+    "terms": "no logits of words: attribution",
+}
+"""What tools say that the model of attention alone does not have."""
+
+
 def test_every_action_opens_a_tool_and_every_tool_has_one():
     assert {*NAMED, "vocabulary"} == set(TOOLS)  # the vocabulary is opened by the action that shows it
 
@@ -34,24 +51,13 @@ def test_every_folder_is_one_of_a_tool():
     assert screens <= set(re.findall(r"explorer\.tools\.(\w+)", source))
 
 
-async def test_every_tool_is_opened_and_left():
-    async with exploring(NARROW, model="story", text="The fox") as explorer:
-        for name in TOOLS:
-            TOOLS[name](explorer.parts.port)
-            await explorer.settled()
-            for _ in range(3):
-                if explorer.app.screen is not explorer.main:
-                    await explorer.press("escape")
-            assert explorer.app.screen is explorer.main, name
-        assert not explorer.app.failures.told
-
-
-@pytest.mark.parametrize("model", ["story", "question"])
-async def test_every_tool_is_opened_where_nothing_is_a_number(model):
+@pytest.mark.parametrize(("model", "broken"), [("story", False), ("story", True), ("question", True)])
+async def test_every_tool_is_opened_and_left_also_where_nothing_is_a_number(model, broken):
     session = open_session(ModelOptions(model=model), "the fox")
-    broken = session.with_edits(Set("embedding.output", 3e38, rows=1), Scale("embedding.output", 1e38))
-    assert np.isnan(broken.trace[broken.trace.program.logits]).any()
-    async with exploring(WIDE, session=broken) as explorer:
+    if broken:
+        session = session.with_edits(Set("embedding.output", 3e38, rows=1), Scale("embedding.output", 1e38))
+        assert np.isnan(session.trace[session.trace.program.logits]).any()
+    async with exploring(WIDE if broken else NARROW, session=session) as explorer:
         for name in TOOLS:
             TOOLS[name](explorer.parts.port)
             await explorer.settled()
@@ -62,6 +68,15 @@ async def test_every_tool_is_opened_where_nothing_is_a_number(model):
                     await explorer.press("escape")
             assert explorer.app.screen is explorer.main, name
             assert not explorer.app.failures.told, name
+
+
+async def test_a_tool_says_what_it_needs_and_the_model_does_not_have():
+    async with exploring(NARROW, model="attention") as explorer:
+        for name, said in NEEDED.items():
+            TOOLS[name](explorer.parts.port)
+            await explorer.settled()
+            assert explorer.app.screen is explorer.main, name
+            assert said in explorer.messages[-1], name
 
 
 def test_a_share_that_is_no_number_has_no_bar():

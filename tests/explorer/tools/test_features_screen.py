@@ -85,10 +85,3 @@ async def test_it_is_drawn_at_every_size():
         await opened(explorer, 3)
         for size in (SMALL, (60, 20), (5, 3)):
             await explorer.resize(*size)
-
-
-async def test_a_model_without_a_dictionary_says_how_to_get_one():
-    async with exploring(MEDIUM, model="copy") as explorer:
-        TOOLS["features"](explorer.parts.port)
-        await explorer.settled()
-        assert "train --features" in explorer.app.messages.text

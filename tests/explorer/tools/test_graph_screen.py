@@ -183,12 +183,7 @@ async def test_two_words_that_are_measured_are_two_answers() -> None:
         assert screen.way == ()
 
 
-async def test_a_model_without_logits_says_so_and_one_of_two_stacks_is_walked() -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        TOOLS["graph"](explorer.parts.port)
-        await explorer.settled()
-        assert explorer.app.screen is explorer.main
-        assert any("no logits" in said for said in explorer.messages)
+async def test_a_model_of_two_stacks_is_walked() -> None:
     async with exploring(NARROW, model="dates") as explorer:
         screen = await opened(explorer)
         assert any(name.startswith("dec ") for name in map(screen.walked.called, screen._sources))

@@ -282,11 +282,7 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         assert "Logit lens by head" in explorer.text
 
 
-async def test_what_a_model_does_not_have_is_said() -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("L")
-        assert explorer.app.screen is explorer.main
-        assert any("no output head" in said for said in explorer.messages)
+async def test_heads_that_spell_no_words_leave_the_lens_by_layer() -> None:
     async with exploring(WIDE, **BERT) as explorer:
         await opened(explorer, "L")
         await explorer.press("f")

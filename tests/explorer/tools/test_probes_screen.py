@@ -96,10 +96,6 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
         await explorer.settled()
         assert explorer.app.screen is explorer.main
         assert explorer.stop == "decoder.2.feed_forward.residual"
-    async with exploring(NARROW, model="attention") as explorer:
-        TOOLS["probes"](explorer.parts.port)
-        await explorer.settled()
-        assert "reads no texts" in explorer.app.messages.text
 
 
 @pytest.mark.parametrize(("size", "model"), [(SMALL, "story"), (NARROW, "encoder"), (NARROW, "encoder-decoder")])

@@ -76,12 +76,6 @@ async def test_every_matrix_says_what_it_is_and_compositions_open_the_later_head
         assert (explorer.stop, explorer.position.place.head) == ("decoder.1.self_attention.weights", 3)
 
 
-async def test_a_model_without_matrices_says_so() -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("O")
-        assert "there are no circuits" in explorer.messages[-1]
-
-
 async def test_every_screen_names_the_words_that_the_vocabulary_does_not_know() -> None:
     async with exploring(WIDE, model="question", text="who did qwerty ?") as explorer:
         await explorer.press("H")

@@ -142,9 +142,6 @@ async def test_what_cannot_be_patched_is_said() -> None:
         assert "has no row 6 in both" in explorer.text
         await explorer.press("escape")
         assert not explorer.session.edits
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("P")
-        assert "reads no sentence" in explorer.messages[-1]
 
 
 async def test_token_ids_where_the_model_has_no_words() -> None:

@@ -172,13 +172,6 @@ async def test_it_opens_on_a_counterpart_with_as_many_tokens(options) -> None:
             assert scale.high - scale.low >= 1
 
 
-async def test_a_model_without_words_says_so() -> None:
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("$")
-        assert explorer.app.screen is explorer.main
-        assert "no logits of words" in explorer.messages[-1]
-
-
 async def of_paths(explorer: Explorer) -> PathTable:
     """The table of paths to the logits."""
     screen = await opened(explorer, text="The fox found a stone")

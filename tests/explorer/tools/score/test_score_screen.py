@@ -25,13 +25,6 @@ async def test_a_text_is_scored_as_the_command_scores_it():
         assert explorer.app.screen is explorer.main
 
 
-async def test_a_model_without_words_is_said_to_have_nothing_to_score():
-    async with exploring(WIDE, model="attention") as explorer:
-        await explorer.app.screen.run_action("open('score')")
-        await explorer.settled()
-        assert "gives words no probability" in explorer.text
-
-
 async def test_a_text_of_one_token_is_said_to_predict_nothing():
     async with exploring(WIDE, model="story", text="Once") as explorer:
         await explorer.app.screen.run_action("open('score')")

@@ -1,15 +1,19 @@
-"""Two sentences in the explorer: the cosine, and what every pair of tokens gives to it."""
+"""Nearest words and sentences that are compared, and those of a batch."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.similar import SimilarScreen
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.session import Session
 
 FOLDER = str(Path(__file__).parents[3] / "sentences" / "bert")
 IDS = (2, 17, 40, 8, 9)
@@ -65,8 +69,78 @@ async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_
         assert explorer.stop == "encoder.1.feed_forward.norm"
 
 
-async def test_a_model_without_vectors_says_so():
-    async with exploring(WIDE) as explorer:
-        await explorer.press("J")
+async def test_the_nearest_words_of_a_sum_are_listed():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.app.screen.run_action("open('nearest')")
+        await explorer.settled()
+        # what is no word keeps the prompt
+        await explorer.answer("xyzzy")
+        await explorer.shown("'xyzzy' is not one token")
+        await explorer.answer("sailor - old + teacher")
+        await explorer.shown("Words near to sailor − old + teacher", "cosine")
+        await explorer.press("escape")
         assert explorer.app.screen is explorer.main
-        assert "makes no vector of a sentence" in explorer.text
+
+
+@pytest.fixture
+def royal(tmp_path: Path) -> Session:
+    words, vectors = tmp_path / "words.txt", tmp_path / "vectors.txt"
+    words.write_text("king man woman queen sea")
+    vectors.write_text("king 1 1 0 0\nman 1 0 0 0\nwoman 0 0 1 0\nqueen 0 1 1 0\n")
+    return open_session(ModelOptions("encoder", vocab=str(words), vectors=str(vectors)), "king man sea", None)
+
+
+async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(royal: Session):
+    async with exploring(NARROW, session=royal) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press("4")
+        for size in (NARROW, MEDIUM, WIDE):
+            await explorer.resize(*size)
+            await explorer.shown("nearest", "man 0.71")
+            await explorer.press("down")
+            await explorer.shown("king 0.71")
+            await explorer.press("~")
+            await explorer.answer("king - man + woman")
+            await explorer.shown("Words near to king − man + woman", "queen")
+            await explorer.press("escape", "up")
+        await explorer.press("Z")
+        await explorer.until(lambda: explorer.scene.near and len(explorer.scene.near) == 2)
+        king, man, woman = (np.array(row) for row in ((1, 1, 0, 0), (1, 0, 0, 0), (0, 0, 1, 0)))
+        sum_, queen = king / np.sqrt(2) - man + woman, np.array((0, 1, 1, 0))
+        assert explorer.scene.near[1].of == "king − man + woman"
+        assert explorer.scene.near[1].words[0][0] == "queen"
+        cosine = sum_ @ queen / np.linalg.norm(sum_) / np.sqrt(2)
+        assert explorer.scene.near[1].words[0][1] == pytest.approx(cosine, abs=1e-6)
+
+
+async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(royal: Session):
+    async with exploring(WIDE, session=royal) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.press("w")
+        await explorer.until(lambda: explorer.scene.near)
+        assert explorer.scene.near[0].of == royal.model.word(explorer.position.place.row)
+        await explorer.go("encoder.0.self_attention.weights")
+        assert explorer.scene.near is None
+
+
+async def test_a_row_of_zeros_has_no_neighbours_and_one_sentence_is_no_batch():
+    session = open_session(ModelOptions("encoder", embedding="zeros"), "the waves", None)
+    async with exploring(WIDE, session=session) as explorer:
+        await explorer.go("embedding.tokens")
+        await explorer.shown("none: its row is 0")
+        await explorer.press(".")
+        assert "one sentence is open" in explorer.text
+
+
+async def test_a_key_goes_round_the_sentences_of_a_batch():
+    batch = ("the dog bites", "the cat", "a man")
+    session = open_session(ModelOptions("encoder", vocab="english"), batch[0], None).with_batch(batch)
+    async with exploring(WIDE, session=session) as explorer:
+        for keys, expected in ((".", 1), (">>", 2)):
+            await explorer.press(*keys)
+            assert explorer.session.item == expected
+            assert f"Sentence {expected + 1} of 3 · . next" in explorer.text
+            assert explorer.session.text == batch[expected]
+            assert explorer.session.encoding.tokens[-1].text == "[PAD]"
+            weights = explorer.session.trace["encoder.0.self_attention.weights"]
+            assert (weights[..., 2] == 0).all()

@@ -1,4 +1,4 @@
-"""What a backward pass begins at: targets that are typed, or a metric that is chosen."""
+"""What a backward pass begins at: targets that are typed, or a metric that is chosen, of words that a model writes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import re
 import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.explorer.tools.measure import TO
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.tools.measure import METRIC, TO, TOKENS, read
+from tui_transformer.model import Model
+from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.session.open_session import session_of
 from tui_transformer.session.position import Position
 from tui_transformer.session.view_state import Measure
 from tui_transformer.views.step_view import Place
@@ -78,3 +83,12 @@ async def test_the_way_back_begins_at_the_metric_that_is_chosen():
         )
         await explorer.press("u", "u")
         assert explorer.session.gradients.loss == loss
+
+
+def test_a_token_that_is_read_and_never_written_is_no_word_of_a_metric():
+    folder = str(REFERENCES / "marian-two-vocabularies")
+    session = session_of(Model.load(folder), Reading(ids=(3, 5, 7)), ModelOptions(folder))
+    values = {METRIC: "logit", TOKENS: str(session.model.target_size - 1)}
+    assert read(session, values).tokens == (18,)
+    with pytest.raises(InputError, match="no token 20: IDs go from 0 to 18"):
+        read(session, values | {TOKENS: "20"})
