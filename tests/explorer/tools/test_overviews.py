@@ -166,7 +166,6 @@ async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
         assert percent(best.weight) in explorer.text
         await explorer.press("enter")
         assert (explorer.stop, explorer.position.place.head) == (best.step, best.head)
-        assert (explorer.position.place.row, explorer.position.place.column) == (best.query, best.key)
         # of one head
         await explorer.go("decoder.1.self_attention.weights")
         await explorer.press("]")
@@ -180,6 +179,10 @@ async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
         await explorer.press("X")
         await filled(explorer, "K")
         assert all(link.query != link.key for link in screen.links)
+        link = screen.links[screen.lines.index]
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.position.place.head) == (link.step, 3)
+        assert (explorer.position.place.row, explorer.position.place.column) == (link.query, link.key)
 
 
 async def test_rollout_by_layer_and_all_heads_by_stack() -> None:
