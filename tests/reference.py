@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
@@ -51,6 +52,14 @@ class Reference:
     def trace(self, dtype: str = "float64") -> Trace:
         target = self.expected.get("decoder_input_ids")
         return self.model(dtype).trace(ids=self.expected["input_ids"].tolist(), decoder_ids=target)
+
+    def config(self) -> dict[str, Any]:
+        """The settings in `config.json`."""
+        return json.loads((self.folder / "config.json").read_text())
+
+    def tensors(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The tensors of the file, by its names."""
+        return load_file(self.folder / "model.safetensors")
 
     def table(self, kind: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays whose keys are `kind/<name>`, by name."""

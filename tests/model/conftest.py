@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reference import with_settings
 from safetensors.numpy import load_file, save_file
-from saved import INDEX, SHARDS
+from saved import INDEX, SHARDS, save_tensors
 
 from tui_transformer.model import Model
 
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Callable[..., Model]:
-    """A reference checkpoint with other settings, in float64."""
+    """A reference checkpoint with other settings, or other tensors too, in a folder of its own, in float64."""
+    numbers = count()
 
-    def load(family: str, **settings: object) -> Model:
-        return Model.load(with_settings(tmp_path, family, **settings), device="cpu", dtype="float64")
+    def load(family: str, tensors: Mapping[str, Any] | None = None, **settings: object) -> Model:
+        folder = with_settings(tmp_path / f"changed {next(numbers)}", family, **settings)
+        if tensors is not None:
+            save_tensors(folder, tensors)
+        return Model.load(folder, device="cpu", dtype="float64")
 
     return load
 

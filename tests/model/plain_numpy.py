@@ -44,23 +44,14 @@ def layer_norm(tensors: Tensors, name: str, x: Array, epsilon: float = 1e-5) -> 
     return normal * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
 
-def rms_norm(x: Array, weight: Array, epsilon: float) -> Array:
-    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon) * weight
+def frequencies(width: int, theta: float = 10000.0) -> Array:
+    return 1.0 / theta ** (np.arange(0, width, 2) / width)
 
 
-def random_tensors(shapes: Mapping[str, tuple[int, ...]], deviation: float = 0.4) -> dict[str, Array]:
-    rng = np.random.default_rng(11)
-    return {name: rng.normal(0.0, deviation, shape) for name, shape in shapes.items()}
-
-
-def attention(query: Array, key: Array, value: Array, heads: int, bias: Array | float, *, causal: bool) -> Array:
-    """Heads of softmax(Q Kᵀ + bias) V, side by side; Q is already divided where the family divides."""
-    parts = []
-    for head in range(heads):
-        width = query.shape[1] // heads
-        columns = slice(head * width, (head + 1) * width)
-        scores = query[:, columns] @ key[:, columns].T + (bias[head] if isinstance(bias, np.ndarray) else bias)
-        if causal:
-            scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -math.inf)
-        parts.append(softmax(scores) @ value[:, columns])
-    return np.concatenate(parts, axis=1)
+def turned(x: Array, frequencies: Array, factor: float = 1.0) -> Array:
+    """(x cos + concat(−x₂, x₁) sin) times a factor over the first columns, as the published code has it."""
+    angles = np.concatenate([np.outer(np.arange(x.shape[1]), frequencies)] * 2, axis=-1)
+    width = angles.shape[1]
+    turn, rest = x[..., :width], x[..., width:]
+    swapped = np.concatenate([-turn[..., width // 2 :], turn[..., : width // 2]], axis=-1)
+    return np.concatenate([factor * (turn * np.cos(angles) + swapped * np.sin(angles)), rest], axis=-1)

@@ -39,6 +39,11 @@ def checkpoint(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, np
     """A folder with a configuration and tensors."""
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
+    return save_tensors(folder, tensors)
+
+
+def save_tensors(folder: Path, tensors: Mapping[str, np.ndarray[Any, Any]]) -> Path:
+    """The folder with these tensors."""
     save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
     return folder
 

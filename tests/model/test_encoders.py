@@ -5,30 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from encoders import (
-    CONFIGS,
-    EPSILON,
-    FAMILIES,
-    HEADS,
-    INNER,
-    LAYERS,
-    ROWS,
-    SEGMENTS,
-    WIDTH,
-    WORDS,
-    Tensors,
-    logits,
-    named,
-    random_tensors,
-    states,
-)
 from plain_numpy import gelu, gelu_tanh, relu, silu
-from reference import LEFT_OUT, REFERENCES
-from saved import checkpoint
+from reference import LEFT_OUT, Reference, reference_of
 
 from tui_transformer.engine.ops import Disentangle
 from tui_transformer.errors import InputError
@@ -37,7 +18,7 @@ from tui_transformer.model import Model
 IDS = [4, 9, 2, 30, 49, 9]
 LONGER = [2, 7, 9, 33, 12, 5, 8, 4]
 DEBERTA, MODERN = "deberta-v2", "modernbert"
-FIRST_PLACE = {"bert": 0, "distilbert": 0, "roberta": 2}
+LAST = "encoder.1.output"
 ACTIVATIONS = {
     **dict.fromkeys(("gelu", "gelu_python"), gelu),
     **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), gelu_tanh),
@@ -48,267 +29,177 @@ NAMES = """tokens embedding.tokens embedding.positions embedding.segments embedd
     A.query A.key A.value A.scores A.scaled A.masked A.weights A.context A.concat A.output A.residual A.norm
     F.hidden F.activation F.output F.residual F.norm encoder.0.output
     output.transform.hidden output.transform.activation output.transform.norm output.logits output.probabilities"""
-DISTILBERT_KEYS = {
-    "num_attention_heads": "n_heads",
-    "num_hidden_layers": "n_layers",
-    "hidden_size": "dim",
-    "hidden_act": "activation",
-}
-TABLE, DECODER = "embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
+HEADS = {"bert": "cls.predictions", "distilbert": "vocab_projector", "roberta": "lm_head"}
+"""Where the bias of the logits lies."""
+DECODERS = HEADS | {"bert": "cls.predictions.decoder", "roberta": "lm_head.decoder"}
+"""Where a matrix of the logits lies."""
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=HEADS)
 def family(request) -> str:
     return request.param
 
 
 @pytest.fixture
-def tensors() -> Tensors:
-    return random_tensors()
+def published(family) -> Reference:
+    return reference_of(family)
 
 
-def made(folder: Path, family: str, tensors: Tensors | None = None, **settings: object) -> Model:
-    """A model with these tensors under the family's names, or random ones, and settings under BERT's names."""
-    keys = DISTILBERT_KEYS if family == "distilbert" else {}
-    config = CONFIGS[family] | {keys.get(key, key): value for key, value in settings.items()}
-    given = named(random_tensors() if tensors is None else tensors, family)
-    return loaded(checkpoint(folder, config, given))
-
-
-def loaded(folder: Path) -> Model:
-    return Model.load(folder, device="cpu", dtype="float64")
-
-
-def wanted_states(family: str, tensors: Tensors, **options: object) -> np.ndarray:
-    rows = tensors["embeddings.position_embeddings.weight"][FIRST_PLACE[family] :][: len(IDS)]
-    segments = family != "distilbert"
-    return states(tensors, np.array(IDS), rows, epsilon=EPSILON[family], segments=segments, **options)
-
-
-def check(model: Model, step: str, wanted: np.ndarray) -> None:
-    np.testing.assert_allclose(model.trace(ids=IDS)[step], wanted, rtol=0, atol=1e-10)
+def check(model: Model, published: Reference, step: str = "output.logits", key: str = "logits") -> None:
+    """The model computes what an independent implementation does for the checkpoint as it is."""
+    trace = model.trace(ids=published.expected["input_ids"].tolist())
+    np.testing.assert_allclose(trace[step], published.expected[key], rtol=0, atol=1e-9)
 
 
 # What BERT, DistilBERT and RoBERTa have alike
 
 
-def test_names_are_public_and_weights_and_shapes_are_those_of_the_configuration(tmp_path, family, tensors):
-    trace = made(tmp_path, family, tensors).trace(ids=IDS)
+def test_names_are_public_and_weights_and_shapes_are_those_of_the_configuration(family, published):
+    trace = published.model().trace(ids=IDS)
     text = re.sub(r"\bA\.", "encoder.0.self_attention.", re.sub(r"\bF\.", "encoder.0.feed_forward.", NAMES))
     wanted = [name for name in text.split() if family != "distilbert" or name != "embedding.segments"]
-    later = tuple(f"encoder.{i}." for i in range(1, LAYERS))
-    assert [name for name in trace.names if not name.startswith(later)] == wanted
+    assert [name for name in trace.names if not name.startswith("encoder.1.")] == wanted
     assert "output.logits.weight" not in trace.program.weights
-    hidden = trace["encoder.2.feed_forward.hidden.weight"]
-    assert np.array_equal(hidden, tensors["encoder.layer.2.intermediate.dense.weight"].T)
+    assert ("input.segments" in trace.program.givens) == (family != "distilbert")
     n = len(IDS)
-    shapes = {"feed_forward.activation": (n, INNER), "self_attention.weights": (HEADS, n, n)}
-    assert {name: trace[f"encoder.2.{name}"].shape for name in shapes} == shapes
-    shapes = {"transform.norm": (n, WIDTH), "logits": (n, WORDS)}
+    shapes = {"feed_forward.activation": (n, 96), "self_attention.weights": (4, n, n)}
+    assert {name: trace[f"encoder.1.{name}"].shape for name in shapes} == shapes
+    shapes = {"transform.norm": (n, 32), "logits": (n, published.model().config.vocab_size)}
     assert {name: trace[f"output.{name}"].shape for name in shapes} == shapes
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_other_sizes_and_activations_are_computed(tmp_path, family, tensors, activation):
-    model, function = made(tmp_path, family, tensors, hidden_act=activation), ACTIVATIONS[activation]
-    hidden = wanted_states(family, tensors, activation=function)
-    check(model, "encoder.2.output", hidden)
-    in_head = gelu if family == "roberta" else function
-    check(model, "output.logits", logits(tensors, hidden, epsilon=EPSILON[family], activation=in_head))
+def test_activations_are_those_of_the_file_but_in_the_head_of_a_roberta(changed, family, activation):
+    key = "activation" if family == "distilbert" else "hidden_act"
+    trace = changed(family, **{key: activation}).trace(ids=IDS)
+    for place in ("encoder.1.feed_forward", "output.transform"):
+        function = gelu if (family, place) == ("roberta", "output.transform") else ACTIVATIONS[activation]
+        np.testing.assert_allclose(trace[f"{place}.activation"], function(trace[f"{place}.hidden"]), atol=1e-12)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_head_of_its_own_is_used_whatever_the_file_says(tmp_path, family, tensors, tied):
-    own = tensors | {DECODER: np.random.default_rng(1).normal(size=(WORDS, WIDTH))}
-    wanted = logits(own, wanted_states(family, tensors), epsilon=EPSILON[family], table=DECODER)
-    check(made(tmp_path, family, own, tie_word_embeddings=tied), "output.logits", wanted)
+def test_a_head_may_be_tied_and_in_the_file_too_or_alone_or_its_own_whatever_the_file_says(changed, family, published):
+    tensors = published.tensors()
+    (table,) = (name for name in tensors if name.endswith("word_embeddings.weight"))
+    without = {name: tensor for name, tensor in tensors.items() if name != table}
+    decoder = f"{DECODERS[family]}.weight"
+    for given in (tensors, without):
+        model = changed(family, given | {decoder: tensors[table]})
+        assert "output.logits.weight" not in model.program(1).weights
+        check(model, published)
+    own = np.random.default_rng(1).normal(size=tensors[table].shape).astype("f4")
+    for tied in (True, False):
+        trace = changed(family, tensors | {decoder: own}, tie_word_embeddings=tied).trace(ids=IDS)
+        wanted = trace["output.transform.norm"] @ own.T + tensors[f"{HEADS[family]}.bias"]
+        np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
+    bias = tensors.pop(f"{HEADS[family]}.bias")
+    check(changed(family, tensors | {f"{DECODERS[family]}.bias": bias}), published)
 
 
-@pytest.mark.parametrize("only", [True, False])
-def test_a_tied_head_may_be_in_the_file_too_or_alone(tmp_path, family, tensors, only):
-    twice = {name: tensor for name, tensor in tensors.items() if not (only and name == TABLE)}
-    model = made(tmp_path, family, twice | {DECODER: tensors[TABLE]})
-    assert "output.logits.weight" not in model.program(1).weights
-    check(model, "output.logits", logits(tensors, wanted_states(family, tensors), epsilon=EPSILON[family]))
-
-
-def test_the_bias_of_the_head_may_lie_in_its_decoder(tmp_path, family, tensors):
-    bias = tensors["cls.predictions.bias"]
-    moved = {name: tensor for name, tensor in tensors.items() if name != "cls.predictions.bias"}
-    model = made(tmp_path, family, moved | {"cls.predictions.decoder.bias": bias})
-    check(model, "output.logits.bias", bias)
-
-
-def test_without_a_head_the_last_layer_is_the_end(tmp_path, family, tensors):
-    encoder = {name: tensor for name, tensor in tensors.items() if not name.startswith("cls.")}
-    extra = {"pooler.dense.weight": np.ones((2, 2)), "embeddings.position_ids": np.arange(20)[None]}
-    model = loaded(checkpoint(tmp_path, CONFIGS[family], named(encoder, family, prefix="") | extra))
+def test_without_a_head_the_last_layer_is_the_end(changed, family, published):
+    tensors = {name: tensor for name, tensor in published.tensors().items() if name.startswith(family)}
+    extra = {"pooler.dense.weight": np.ones((2, 2), "f4"), "embeddings.position_ids": np.arange(20)[None]}
+    model = changed(family, {name.removeprefix(f"{family}."): tensor for name, tensor in tensors.items()} | extra)
     names = model.trace(ids=IDS).names
-    assert names[-1] == "encoder.2.output"
+    assert names[-1] == LAST
     assert not any(name.startswith("output.") for name in (*names, *model.program(1).weights))
-    check(model, "encoder.2.output", wanted_states(family, tensors))
+    check(model, published, LAST, "hidden_2")
 
 
-def test_old_names_of_norms_are_read(tmp_path, family, tensors):
-    new = named(tensors, family)
+def test_old_names_of_norms_are_read_and_a_missing_tensor_is_named_as_the_family_names_it(changed, family, published):
+    new = published.tensors()
     norms = re.compile(r"([Ll]ayer_?[Nn]orm)\.(weight|bias)$")
     old = {norms.sub(lambda m: f"{m[1]}.{'gamma' if m[2] == 'weight' else 'beta'}", name): new[name] for name in new}
     assert any("gamma" in name for name in old)
-    check(loaded(checkpoint(tmp_path, CONFIGS[family], old)), "encoder.2.output", wanted_states(family, tensors))
-
-
-def test_a_missing_tensor_is_named_as_the_family_names_it(tmp_path, family, tensors):
-    del tensors["encoder.layer.0.intermediate.dense.weight"]
+    check(changed(family, old), published)
     name = "transformer.layer.0.ffn.lin1" if family == "distilbert" else "encoder.layer.0.intermediate.dense"
+    del new[f"{family}.{name}.weight"]
     with pytest.raises(InputError, match=rf"tensor {family}.{name}.weight is missing"):
-        made(tmp_path, family, tensors)
+        changed(family, new)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"is_decoder": True}, "is_decoder True is not supported: only False"),
-        ({"add_cross_attention": True}, "add_cross_attention True is not supported: only False"),
-        ({"is_encoder_decoder": True}, "is_encoder_decoder True is not supported: only False"),
-        ({"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key' is not supported: only"),
-        ({"position_embedding_type": None}, "position_embedding_type None is not supported: only 'absolute'"),
-        ({"pruned_heads": {"0": [1]}}, "pruned_heads {'0': [1]} is not supported: only {}"),
-        ({"hidden_act": "relu6"}, " 'relu6' is not known: use relu, relu"),
-        ({"tie_word_embeddings": "no"}, "tie_word_embeddings 'no' is neither true nor false"),
-        ({"pad_token_id": 50}, "pad_token_id 50 is outside the vocabulary of 50"),
-        ({"num_hidden_layers": 0}, " 0 is not a whole number from 1 to 1,024"),
-        ({"vocab_size": "50"}, "vocab_size '50' is not a whole number from 1"),
-        ({"num_attention_heads": 5}, " 24 is not divisible by n"),
-    ],
-)
-def test_what_is_not_computed_is_refused_by_the_names_of_the_file(tmp_path, family, settings, message):
-    with pytest.raises(InputError, match=rf"config\.json: .*{re.escape(message)}") as caught:
-        made(tmp_path, family, **settings)
-    key = next(iter(settings))
-    assert (DISTILBERT_KEYS.get(key, key) if family == "distilbert" else key) in str(caught.value)
-
-
-def test_settings_at_the_value_that_is_computed_are_read(tmp_path, family):
+def test_settings_at_the_value_that_is_computed_are_read_and_only_the_tensors_tell_of_a_head(changed, family):
     settings = {"is_decoder": False, "position_embedding_type": "absolute", "pruned_heads": {}, "use_cache": True}
-    assert made(tmp_path, family, **settings).config == made(tmp_path / "plain", family).config
-
-
-def test_only_the_tensors_tell_whether_there_is_a_head(family):
-    config = loaded(REFERENCES / family).config
+    config = changed(family, **settings).config
+    assert config == changed(family).config
     assert config.head
     assert type(config).from_json(config.to_json()) == replace(config, head=False)
     assert config.summary == f"{family} · d_model 32 · 4 heads · d_ff 96 · 2 layers"
 
 
-def test_padding_changes_nothing_for_the_tokens(tmp_path, family):
-    model = made(tmp_path, family)
-    pad_id = model.config.pad_id
-    batch = model.trace(ids=[IDS, [*IDS[:4], pad_id, pad_id]])["output.logits"]
-    np.testing.assert_allclose(batch[0], model.trace(ids=IDS)["output.logits"], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(batch[1, :4], model.trace(ids=IDS[:4])["output.logits"], rtol=0, atol=1e-12)
-
-
 # BERT
 
 
-def test_the_embedding_is_the_norm_of_three_rows(tmp_path, tensors):
-    trace = made(tmp_path, "bert").trace(ids=[4, 9])
-    assert trace["embedding.segments.weight"].shape == (SEGMENTS, WIDTH)
-    assert np.array_equal(trace["embedding.segments"], tensors["embeddings.token_type_embeddings.weight"][[0, 0]])
-    assert np.array_equal(trace["embedding.positions"], tensors["embeddings.position_embeddings.weight"][:2])
+def test_the_embedding_of_a_bert_is_the_norm_of_three_rows_and_without_a_pad_id_nothing_is_masked(changed):
+    trace, tensors = reference_of("bert").model().trace(ids=[4, 9]), reference_of("bert").tensors()
+    segments, positions = (tensors[f"bert.embeddings.{kind}_embeddings.weight"] for kind in ("token_type", "position"))
+    assert np.array_equal(trace["embedding.segments.weight"], segments)
+    assert np.array_equal(trace["embedding.segments"], segments[[0, 0]])
+    assert np.array_equal(trace["embedding.positions"], positions[:2])
+    trace = changed("bert", pad_token_id=None).trace(ids=[5, 0, 0])
+    assert np.all(np.isfinite(trace["encoder.0.self_attention.masked"]))
 
 
-@pytest.mark.parametrize(("family", "most"), [("bert", ROWS), ("roberta", ROWS - 2)])
-def test_as_many_tokens_as_positions_are_read(tmp_path, family, most):
+@pytest.mark.parametrize(("family", "rows"), [("bert", 64), ("roberta", 66)])
+def test_as_many_tokens_as_positions_are_read(family, rows):
     """Rows of a RoBERTa up to the pad ID are not for tokens."""
-    model = made(tmp_path, family)
-    trace = model.trace(ids=[5] * most)
-    assert trace["output.logits"].shape[0] == most
-    assert family == "bert" or trace["input.places"][-1] == ROWS - 1
-    with pytest.raises(InputError, match=f"{most + 1} tokens are more than the {most}"):
-        model.trace(ids=[5] * (most + 1))
-
-
-def test_a_model_without_padding_masks_nothing(tmp_path):
-    model = made(tmp_path, "bert", pad_token_id=None)
-    assert np.all(np.isfinite(model.trace(ids=[5, 0, 0])["encoder.0.self_attention.masked"]))
+    model = reference_of(family).model()
+    trace = model.trace(ids=[5] * 64)
+    assert trace["output.logits"].shape[0] == 64
+    assert trace["input.places"][-1] == rows - 1
+    with pytest.raises(InputError, match="65 tokens are more than the 64"):
+        model.trace(ids=[5] * 65)
 
 
 # RoBERTa
 
 
 @pytest.mark.parametrize("pad", [0, 1, 3])
-def test_tokens_count_from_behind_the_pad_id_and_padding_stays_at_it(tmp_path, pad):
-    trace = made(tmp_path, "roberta", pad_token_id=pad).trace(ids=[[9, 8, 7, 6], [9, pad, 8, pad]])
+def test_tokens_count_from_behind_the_pad_id_and_padding_stays_at_it(changed, pad):
+    trace = changed("roberta", pad_token_id=pad).trace(ids=[[9, 8, 7, 6], [9, pad, 8, pad]])
     places = np.array([[1, 2, 3, 4], [1, 0, 2, 0]]) + pad
     assert np.array_equal(trace["input.places"], places)
     assert np.array_equal(trace["embedding.positions"][1, 1], trace["embedding.positions.weight"][pad])
-
-
-def test_only_padding_at_the_end_is_hidden(tmp_path):
-    trace = made(tmp_path, "roberta").trace(ids=[9, 1, 8, 1])
-    assert np.isneginf(trace["encoder.0.self_attention.masked"]).any(axis=(0, 1)).tolist() == [False] * 3 + [True]
-
-
-@pytest.mark.parametrize("pad", [None, ROWS - 1])
-def test_a_pad_id_that_leaves_no_position_is_refused(tmp_path, pad):
-    with pytest.raises(InputError, match=f"pad_token_id {pad} leaves no position"):
-        made(tmp_path, "roberta", pad_token_id=pad)
+    hidden = np.isneginf(trace["encoder.0.self_attention.masked"][1]).any(axis=(0, 1))
+    assert hidden.tolist() == [False] * 3 + [True], "only padding at the end"
 
 
 # DistilBERT
 
 
-def test_positions_are_sines_where_the_file_has_no_table(tmp_path, tensors):
-    rows = np.array([[place / 10000 ** (column // 2 * 2 / WIDTH) for column in range(WIDTH)] for place in range(6)])
-    rows[:, 0::2], rows[:, 1::2] = np.sin(rows[:, 0::2]), np.cos(rows[:, 1::2])
-    table = tensors.pop("embeddings.position_embeddings.weight")
-    model = made(tmp_path, "distilbert", tensors, sinusoidal_pos_embds=True)
-    np.testing.assert_allclose(model.trace(ids=IDS)["embedding.positions"], rows, rtol=0, atol=1e-12)
-    wanted = states(tensors, np.array(IDS), rows, epsilon=EPSILON["distilbert"], segments=False)
-    check(model, "encoder.2.output", wanted)
-    with pytest.raises(InputError, match=r"tensor distilbert.embeddings.position_embeddings.weight is missing"):
-        made(tmp_path / "learned", "distilbert", tensors)
-    in_file = made(tmp_path / "in file", "distilbert", sinusoidal_pos_embds=True).trace(ids=IDS)
+def test_positions_are_sines_where_the_file_has_no_table(changed):
+    tensors = reference_of("distilbert").tensors()
+    in_file = changed("distilbert", sinusoidal_pos_embds=True).trace(ids=IDS)
+    table = tensors.pop("distilbert.embeddings.position_embeddings.weight")
     assert np.array_equal(in_file["embedding.positions"], table[: len(IDS)]), "a table in the file counts"
-
-
-def test_distilbert_has_no_segments(tmp_path):
-    trace = made(tmp_path, "distilbert").trace(ids=IDS)
-    assert "embedding.segments" not in trace
-    assert "input.segments" not in trace.program.givens
+    trace = changed("distilbert", tensors, sinusoidal_pos_embds=True).trace(ids=IDS)
+    rows = np.array([[place / 10000 ** (column // 2 * 2 / 32) for column in range(32)] for place in range(len(IDS))])
+    rows[:, 0::2], rows[:, 1::2] = np.sin(rows[:, 0::2]), np.cos(rows[:, 1::2])
+    np.testing.assert_allclose(trace["embedding.positions"], rows, rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match=r"tensor distilbert.embeddings.position_embeddings.weight is missing"):
+        changed("distilbert", tensors)
 
 
 # ELECTRA, ALBERT and MPNet
 
 
 @pytest.mark.parametrize("family", ["electra", "albert"])
-def test_a_narrow_embedding_is_projected_after_its_norm(family, changed):
-    trace = changed(family).trace(ids=LONGER)
+def test_a_narrow_embedding_is_projected_after_its_norm_and_there_are_two_kinds_of_segments(family, changed):
+    model = changed(family, type_vocab_size=LEFT_OUT)
+    assert model.config.segments == changed(family).config.segments == 2
+    trace = model.trace(ids=LONGER)
     weight, bias = trace["embedding.projected.weight"], trace["embedding.projected.bias"]
     assert weight.shape == (24, 32)
     np.testing.assert_allclose(trace["embedding.output"], trace["embedding.norm"] @ weight + bias, atol=1e-12)
-    assert trace["output.transform.norm"].shape == (len(LONGER), 24)
+    assert trace["embedding.segments"].shape == trace["output.transform.norm"].shape == (len(LONGER), 24)
 
 
-@pytest.mark.parametrize("family", ["electra", "albert"])
-def test_there_are_two_kinds_of_segments_where_nothing_is_said(family, changed):
-    model = changed(family, type_vocab_size=LEFT_OUT)
-    assert model.config.segments == changed(family).config.segments == 2
-    assert model.trace(ids=LONGER[:6])["embedding.segments"].shape == (6, 24)
-
-
-def test_layers_of_an_albert_have_one_set_of_weights(changed):
-    trace = changed("albert").trace(ids=LONGER)
-    assert "encoder.1.self_attention.query" in trace.program.by_name
-    assert not [name for name in trace.program.weights if name.startswith("encoder.1.")]
-    (first, second) = (trace.program.by_name[f"encoder.{i}.feed_forward.output"].inputs[1] for i in range(2))
+def test_layers_of_an_albert_have_one_set_of_weights_and_those_of_an_mpnet_one_table_of_biases(changed):
+    program = changed("albert").program(4)
+    assert "encoder.1.self_attention.query" in program.by_name
+    assert not [name for name in program.weights if name.startswith("encoder.1.")]
+    (first, second) = (program.by_name[f"encoder.{i}.feed_forward.output"].inputs[1] for i in range(2))
     assert first == second == "encoder.0.feed_forward.output.weight"
-
-
-def test_all_layers_of_an_mpnet_read_one_table_of_biases(changed):
-    program = changed("mpnet").program(4)
-    readers = [step.name for step in program.readers("encoder.biased.weight")]
+    readers = [step.name for step in changed("mpnet").program(4).readers("encoder.biased.weight")]
     assert readers == [f"encoder.{i}.self_attention.biased" for i in range(2)]
 
 
@@ -322,10 +213,7 @@ def test_distances_of_an_mpnet_count_every_token_but_places_only_those_that_are_
 
 @pytest.mark.parametrize("kind", ["camembert", "data2vec-text"])
 def test_other_names_of_an_xlm_r_are_read(changed, kind):
-    with np.load(REFERENCES / "xlm-roberta" / "expected.npz") as file:
-        ids, wanted = file["input_ids"].tolist(), file["logits"]
-    trace = changed("xlm-roberta", model_type=kind).trace(ids=ids)
-    np.testing.assert_allclose(trace["output.logits"], wanted, rtol=0, atol=1e-9)
+    check(changed("xlm-roberta", model_type=kind), reference_of("xlm-roberta"))
 
 
 # DeBERTa
@@ -333,7 +221,7 @@ def test_other_names_of_an_xlm_r_are_read(changed, kind):
 A = "encoder.1.self_attention"
 
 
-def test_scores_are_the_sum_of_three_comparisons(changed):
+def test_scores_are_the_sum_of_three_comparisons_and_distances_projected_by_shared_matrices(changed):
     trace = changed(DEBERTA).trace(ids=LONGER)
     query, key = trace[f"{A}.query"], trace[f"{A}.key"]
     of_keys, of_queries = trace[f"{A}.distance_key"], trace[f"{A}.distance_query"]
@@ -344,10 +232,6 @@ def test_scores_are_the_sum_of_three_comparisons(changed):
         )
         wanted = parts.sum(axis=1) / math.sqrt(3 * query.shape[-1])
         np.testing.assert_allclose(trace[f"{A}.biased"][:, row, column], wanted, atol=1e-12)
-
-
-def test_distances_are_projected_by_the_matrices_of_the_tokens_where_they_are_shared(changed):
-    trace = changed(DEBERTA).trace(ids=LONGER)
     wanted = trace["encoder.distances_norm"] @ trace[f"{A}.key.weight"] + trace[f"{A}.key.bias"]
     np.testing.assert_allclose(trace[f"{A}.distance_key"].swapaxes(0, 1).reshape(32, 32), wanted, atol=1e-12)
 
@@ -357,6 +241,8 @@ def test_only_what_is_asked_for_is_compared(changed):
     assert f"{A}.query_distance_scores" in names
     assert f"{A}.key_distance_scores" not in names
     assert "encoder.distances" not in changed(DEBERTA, relative_attention=False).trace(ids=LONGER).names
+    with pytest.raises(InputError, match=r"rel_embeddings.weight is 32 × 32, but config.json says 16 × 32"):
+        changed(DEBERTA, max_relative_positions=8)
 
 
 def test_far_distances_share_a_row():
@@ -367,8 +253,6 @@ def test_far_distances_share_a_row():
 
 # ModernBERT
 
-SLIDING, FULL = "sliding_attention", "full_attention"
-
 
 def farthest_keys(model: Model) -> list[int]:
     """How far the first query sees in every layer."""
@@ -376,12 +260,9 @@ def farthest_keys(model: Model) -> list[int]:
     return [int(np.flatnonzero(trace[f"encoder.{i}.self_attention.weights"][0, 0])[-1]) for i in range(2)]
 
 
-def test_a_local_layer_sees_half_of_its_window_on_either_side(changed):
+def test_a_local_layer_sees_half_of_its_window_on_either_side_and_old_files_say_which_is_one_and_both_thetas(changed):
     assert farthest_keys(changed(MODERN, local_attention=6)) == [7, 3]
     assert farthest_keys(changed(MODERN, local_attention=5)) == [7, 2]
-
-
-def test_old_files_say_how_often_a_layer_is_global_and_name_both_thetas(changed):
     old = {"layer_types": LEFT_OUT, "rope_parameters": LEFT_OUT}
     model = changed(MODERN, **old, global_attn_every_n_layers=1, global_rope_theta=500.0)
     assert farthest_keys(model) == [7, 7]
@@ -393,8 +274,3 @@ def test_the_first_layer_has_no_norm_before_its_attention(changed):
     names = changed(MODERN).trace(ids=LONGER).names
     assert "encoder.0.self_attention.norm" not in names
     assert "encoder.1.self_attention.norm" in names
-
-
-def test_distances_that_do_not_fit_the_tensor_are_refused(changed):
-    with pytest.raises(InputError, match=r"rel_embeddings.weight is 32 × 32, but config.json says 16 × 32"):
-        changed(DEBERTA, max_relative_positions=8)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from reference import REFERENCES, with_settings
+from reference import REFERENCES
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -61,14 +59,9 @@ def test_a_padded_sentence_of_a_decoder_is_what_it_is_alone(decoder, left):
     np.testing.assert_allclose(weights[:, at, at], alone["decoder.0.self_attention.weights"], atol=1e-12)
 
 
-def with_pad(folder: Path, name: str, pad: int) -> Model:
-    """The reference with a pad ID of its own."""
-    return Model.load(with_settings(folder, name, pad_token_id=pad), device="cpu", dtype="float64")
-
-
 @pytest.mark.parametrize("name", ["gpt2", "llama", "opt"])
-def test_pad_ids_at_the_beginning_are_padding_without_a_mask(tmp_path, name):
-    model = with_pad(tmp_path, name, 2)
+def test_pad_ids_at_the_beginning_are_padding_without_a_mask(changed, name):
+    model = changed(name, pad_token_id=2)
     ids, mask = batch(2, left=True)
     said, unsaid = model.trace(ids=ids, mask=mask), model.trace(ids=ids)
     np.testing.assert_array_equal(unsaid["input.visible"], np.array(mask, dtype=bool))
@@ -76,27 +69,23 @@ def test_pad_ids_at_the_beginning_are_padding_without_a_mask(tmp_path, name):
     np.testing.assert_array_equal(said["output.logits"], unsaid["output.logits"])
 
 
-def test_a_token_that_begins_every_text_is_no_padding(tmp_path):
-    assert with_pad(tmp_path, "llama", 0).trace(ids=[0, 5, 6])["input.visible"].all()
-
-
-def test_pad_ids_at_the_end_of_a_decoders_row_are_padding(tmp_path):
-    model = with_pad(tmp_path, "llama", 2)
+def test_pad_ids_around_a_decoders_row_are_padding_but_for_a_token_that_begins_every_text(changed):
+    assert changed("llama", pad_token_id=0).trace(ids=[0, 5, 6])["input.visible"].all()
+    model = changed("llama", pad_token_id=2)
     assert model.trace(ids=[2, 5, 2, 6, 2, 2])["input.visible"].tolist() == [False, True, True, True, False, False]
-
-
-def test_a_row_of_nothing_but_pad_ids_is_padding_and_has_finite_values(tmp_path):
-    trace = with_pad(tmp_path, "llama", 2).trace(ids=[2, 2])
+    trace = model.trace(ids=[2, 2])
     assert not trace["input.visible"].any()
     assert np.isfinite(trace["output.logits"]).all()
 
 
 COUNTED_BY_TOKENS = ("roberta", "xlm-roberta", "mpnet", "modernbert", "deberta-v2", "t5", "m2m_100")
 """Encoders whose positions count no padding, or are distances of tokens: learned, sines, rotary and relative."""
+SIDES = [(name, left) for name in COUNTED_BY_TOKENS for left in (True, False)]
 
 
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("name", COUNTED_BY_TOKENS)
+@pytest.mark.parametrize(
+    ("name", "left"), [*SIDES, *((name, False) for name in ("bert", "distilbert", "bart", "marian"))]
+)
 def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
     model = load(name)
     ids, mask = batch(model.config.pad_id, left=left)
@@ -111,18 +100,13 @@ def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
 
 
 @pytest.mark.parametrize("left", [True, False])
-def test_no_token_of_an_encoder_sees_padding(left):
-    model = load("bert")
+def test_no_token_of_an_encoder_sees_padding_and_places_are_counted_from_the_first_whatever_it_is(left):
     ids, mask = batch(3, left=left)
-    weights = model.trace(ids=ids, mask=mask)["encoder.0.self_attention.weights"]
-    hidden = slice(None, PADS) if left else slice(-PADS, None)
+    trace = load("bert").trace(ids=ids, mask=mask)
+    weights, hidden = trace["encoder.0.self_attention.weights"], slice(None, PADS) if left else slice(-PADS, None)
     assert not weights[0, ..., hidden].any()
     assert weights[1].all()
-
-
-def test_an_encoder_counts_places_from_the_first_token_whatever_it_is():
-    ids, mask = batch(3, left=True)
-    np.testing.assert_array_equal(load("bert").trace(ids=ids, mask=mask)["input.places"][0], np.arange(LENGTH))
+    np.testing.assert_array_equal(trace["input.places"][0], np.arange(LENGTH))
 
 
 def test_sentences_together_are_what_they_are_alone():
@@ -138,7 +122,9 @@ def test_sentences_together_are_what_they_are_alone():
             np.testing.assert_allclose(values[:length], alone[step][:length], atol=1e-11)
 
 
-def test_rows_are_made_equally_long():
+def test_rows_are_made_equally_long_and_one_mask_serves_all():
+    trace = load("llama").trace(ids=[[1, 2, 3], [4, 5, 6]], mask=[0, 1, 1])
+    assert trace["input.visible"].tolist() == [[False, True, True]] * 2
     assert padded([[5, 6], [7]], 3) == ([[5, 6], [7, 3]], [[1, 1], [1, 0]])
     assert padded([[5, 6], [7]], None) == ([[5, 6], [7, 0]], [[1, 1], [1, 0]])
 
@@ -165,11 +151,6 @@ def test_a_mask_that_does_not_fit_is_refused(mask, message):
         model.trace(ids=[1, 2, 3], mask=mask)
 
 
-def test_one_mask_serves_all_rows():
-    trace = load("llama").trace(ids=[[1, 2, 3], [4, 5, 6]], mask=[0, 1, 1])
-    assert trace["input.visible"].tolist() == [[False, True, True]] * 2
-
-
 def test_sentences_have_no_mask_of_their_own():
     model = Model.load("decoder", device="cpu")
     with pytest.raises(UsageError, match="several sentences make their own mask"):
@@ -190,19 +171,14 @@ def words(model: Model, ids: tuple[int, ...]) -> list[str]:
     return [model.word(token) for token in ids]
 
 
-def test_a_sentence_stands_between_begin_and_end(english: Model) -> None:
+def test_a_sentence_stands_between_begin_and_end_or_cls_and_sep(english: Model) -> None:
     encoding = bracketed(english, english.encode("the dog"))
     assert words(english, encoding.ids) == ["[BOS]", "the", "dog", "[EOS]"]
     assert [token.special for token in encoding.tokens] == [True, False, False, True]
     assert bracketed(english, encoding) == encoding
-
-
-def test_a_vocabulary_without_them_has_cls_and_sep() -> None:
     model = Model.load("encoder", vocabulary="nation")
     assert words(model, bracketed(model, model.encode("strong nation")).ids) == ["[CLS]", "strong", "nation", "[SEP]"]
 
-
-def test_a_vocabulary_without_either_is_refused() -> None:
     model = Model.load("encoder", vocabulary="waves")
     with pytest.raises(InputError, match="waves has no words for beginning and end"):
         bracketed(model, model.encode("the waves"))
@@ -220,6 +196,7 @@ def test_sentences_of_a_batch_are_padded_and_padding_changes_nothing(english: Mo
 
 
 def test_a_sentence_is_padded_to_a_length(english: Model) -> None:
+    assert batch_of(english, [english.encode("the dog")]).masks is None
     batch = batch_of(english, [english.encode("the dog")], Framing(pad_to=4))
     assert batch.masks == ((1, 1, 0, 0),)
     assert words(english, batch.ids[0])[2:] == ["[PAD]", "[PAD]"]
@@ -227,10 +204,6 @@ def test_a_sentence_is_padded_to_a_length(english: Model) -> None:
         batch_of(english, [english.encode("the dog")], Framing(pad_to=1))
     with pytest.raises(UsageError, match="pad_to 0"):
         Framing(pad_to=0)
-
-
-def test_sentences_of_one_length_need_no_mask(english: Model) -> None:
-    assert batch_of(english, [english.encode("the dog")]).masks is None
 
 
 def test_padding_of_a_vocabulary_without_a_word_for_it_is_hidden_by_the_mask() -> None:
@@ -242,14 +215,19 @@ def test_padding_of_a_vocabulary_without_a_word_for_it_is_hidden_by_the_mask() -
     assert (weights[..., 1] == 0).all()
 
 
+BERT = Model.load(REFERENCES / "bert")
 LONG = "the dog bites the cat and the bird"
 
 
-def test_a_sentence_that_is_cut_keeps_its_begin_and_end() -> None:
+def test_a_sentence_that_is_cut_keeps_what_stands_around_it() -> None:
     model = Model.load("encoder", vocabulary="english", max_length=5)
     batch = batch_of(model, [model.encode(LONG, cut=True)], Framing(bracket=True), cut=True)
     assert words(model, batch.ids[0]) == ["[BOS]", "the", "dog", "bites", "[EOS]"]
     assert batch.encodings[0].cut == 5  # three by the model's length, two for begin and end
+    sentence = BERT.encode("the the the the the the")
+    assert words(BERT, sentence.ids)[::7] == ["[CLS]", "[SEP]"]
+    batch = batch_of(BERT, [sentence], Framing(pad_to=4), cut=True)
+    assert words(BERT, batch.ids[0]) == ["[CLS]", "the", "the", "[SEP]"]
 
 
 def test_a_sentence_is_cut_to_the_length_that_it_is_padded_to(english: Model) -> None:
@@ -263,34 +241,18 @@ def test_a_sentence_is_cut_to_the_length_that_it_is_padded_to(english: Model) ->
     assert [batch.length(item) for item in (0, 1)] == [5, 4]
     with pytest.raises(InputError, match=r"10 tokens are more than the 5 .* or --cut"):
         batch_of(english, sentences, Framing(bracket=True, pad_to=5))
-
-
-def test_what_a_tokenizer_puts_around_a_sentence_is_kept() -> None:
-    model = Model.load(REFERENCES / "bert")
-    sentence = model.encode("the the the the the the")
-    assert words(model, sentence.ids)[::7] == ["[CLS]", "[SEP]"]
-    batch = batch_of(model, [sentence], Framing(pad_to=4), cut=True)
-    assert words(model, batch.ids[0]) == ["[CLS]", "the", "the", "[SEP]"]
-
-
-def test_the_second_sentence_of_a_pair_is_cut_with_its_segments() -> None:
-    model = Model.load(REFERENCES / "bert")
-    encoding = model.encode("the waves", pair="the shore")
-    assert words(model, encoding.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "sh", "##ore", "[SEP]"]
-    (cut,) = batch_of(model, [encoding], Framing(pad_to=7), cut=True).encodings
-    assert words(model, cut.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "[SEP]"]
-    assert cut.segments == (0, 0, 0, 0, 0, 1, 1)
-
-
-def test_a_pair_that_is_too_long_is_cut_where_it_is_asked() -> None:
-    model = Model.load(REFERENCES / "bert")
-    cut = model.encode("the waves", cut=True, pair="the shore " * 40)
-    assert len(cut.tokens) == model.most_tokens
-    assert words(model, cut.ids)[-1] == "[SEP]"
-    with pytest.raises(InputError, match="or --cut"):
-        model.encode("the waves", pair="the shore " * 40)
-
-
-def test_a_length_with_no_room_for_a_word_is_refused(english: Model) -> None:
     with pytest.raises(InputError, match=r"2 tokens leave no room for a word beside \[BOS\] and \[EOS\]"):
         batch_of(english, [english.encode(LONG)], Framing(bracket=True, pad_to=2), cut=True)
+
+
+def test_the_second_sentence_of_a_pair_is_cut_with_its_segments_where_it_is_asked() -> None:
+    encoding = BERT.encode("the waves", pair="the shore")
+    assert words(BERT, encoding.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "sh", "##ore", "[SEP]"]
+    (cut,) = batch_of(BERT, [encoding], Framing(pad_to=7), cut=True).encodings
+    assert words(BERT, cut.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "[SEP]"]
+    assert cut.segments == (0, 0, 0, 0, 0, 1, 1)
+    cut = BERT.encode("the waves", cut=True, pair="the shore " * 40)
+    assert len(cut.tokens) == BERT.most_tokens
+    assert words(BERT, cut.ids)[-1] == "[SEP]"
+    with pytest.raises(InputError, match="or --cut"):
+        BERT.encode("the waves", pair="the shore " * 40)

@@ -42,6 +42,26 @@ GROUPED = SIZES | {"num_key_value_heads": 2}
         (YARN | {"beta_fast": 1e308}, "beta_fast"),
         (YARN | {"beta_slow": 1e-308}, "beta_slow"),
         ({"rope_type": "dynamic", "factor": 1e308}, "factor"),
+        ({"rope_theta": "big"}, "rope_theta 'big'"),
+        ({"rope_theta": float("inf")}, "rope_theta inf"),
+        ({"rope_type": "linear"}, "linear has no factor"),
+        ({"rope_type": "linear", "factor": 0.5}, "factor 0.5"),
+        ({"rope_type": "llama3", "factor": 8.0}, "llama3 has no low_freq_factor"),
+        (LLAMA3 | {"high_freq_factor": 1.0}, "high_freq_factor 1.0"),
+        ({"rope_type": "yarn"}, "yarn has no factor"),
+        (YARN | {"beta_fast": -1}, "beta_fast -1"),
+        (YARN | {"attention_factor": "x"}, "attention_factor 'x'"),
+        (YARN | {"mscale": float("nan")}, "mscale nan"),
+        (YARN | {"truncate": 1}, "truncate 1"),
+        (YARN | {"rope_theta": 1.0}, "rope_theta 1 "),
+        *(
+            (
+                {"rope_type": kind, "factor": 2.0},
+                "rope_type .* is not known: use default, linear, dynamic, llama3, yarn",
+            )
+            for kind in ("proportional", "ntk", None, ["linear"])
+        ),
+        *((value, "rope_parameters") for value in (False, 0, [], "x", [1.0], 2)),
     ],
 )
 def test_rotary_settings_that_cannot_be_are_named(given, named):
@@ -49,17 +69,15 @@ def test_rotary_settings_that_cannot_be_are_named(given, named):
         read_rope({"rope_parameters": given, "max_position_embeddings": 64})
 
 
-@pytest.mark.parametrize("value", [False, 0, [], "x", [1.0], 2])
-def test_rotary_settings_that_are_no_table_are_refused(value):
-    with pytest.raises(UsageError, match="rope_parameters"):
-        read_rope({"rope_parameters": value})
-
-
-@pytest.mark.parametrize("key", ["original_max_position_embeddings", "rope_theta"])
-def test_null_beside_the_table_is_refused(key):
+def test_what_is_refused_of_the_table_is_refused_beside_it_too():
     rope = {name: value for name, value in LLAMA3.items() if name != "original_max_position_embeddings"}
-    with pytest.raises(UsageError, match=key):
-        read_rope({"rope_parameters": rope, "max_position_embeddings": 64, key: None})
+    for key in ("original_max_position_embeddings", "rope_theta"):
+        with pytest.raises(UsageError, match=key):
+            read_rope({"rope_parameters": rope, "max_position_embeddings": 64, key: None})
+    with pytest.raises(UsageError, match="rope_theta 'big'"):
+        read_rope({"rope_theta": "big"})
+    with pytest.raises(UsageError, match="linear has no factor"):
+        read_rope({"rope_scaling": {"type": "linear"}})
 
 
 def test_yarn_that_is_not_truncated_by_null_has_the_bounds_as_they_are():
@@ -113,16 +131,10 @@ LONG = {
 }
 
 
-def test_longrope_divides_every_frequency_by_its_own_number_as_the_sentence_is_long():
-    turn = read_rope({"rope_parameters": LONG, "max_position_embeddings": 64}).rotary(4)
-    np.testing.assert_allclose(turn.of(16), [1.0, 0.1 / 1.5])
-    np.testing.assert_allclose(turn.of(17), [0.5, 0.1 / 3.0])
-    np.testing.assert_allclose(turn.factor, np.sqrt(1.0 + np.log(4.0) / np.log(16.0)))
-
-
 @pytest.mark.parametrize(
     ("changes", "factor"),
     [
+        ({}, np.sqrt(1.0 + np.log(4.0) / np.log(16.0))),
         ({"factor": 2.0}, np.sqrt(1.0 + np.log(2.0) / np.log(16.0))),
         ({"attention_factor": 1.25}, 1.25),
         ({"original_max_position_embeddings": 64}, 1.0),
@@ -134,7 +146,11 @@ def test_longrope_makes_columns_longer_as_the_context_was_made_longer(changes, f
     np.testing.assert_allclose(turn.factor, factor)
 
 
-def test_dynamic_positions_have_a_larger_base_in_sentences_longer_than_the_model_was_made_for():
+def test_frequencies_follow_the_length_of_the_sentence():
+    """In LongRoPE each is divided by its own number; in dynamic positions their base is larger in longer ones."""
+    turn = read_rope({"rope_parameters": LONG, "max_position_embeddings": 64}).rotary(4)
+    np.testing.assert_allclose(turn.of(16), [1.0, 0.1 / 1.5])
+    np.testing.assert_allclose(turn.of(17), [0.5, 0.1 / 3.0])
     given = {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 100.0}
     turn = read_rope({"rope_parameters": given, "max_position_embeddings": 8}).rotary(6)
     np.testing.assert_allclose(turn.of(8), 100.0 ** (-np.arange(3) / 3))
