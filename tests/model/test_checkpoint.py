@@ -37,19 +37,16 @@ def test_what_is_saved_is_loaded_again(tmp_path, name, sizes, dtype):
         assert np.array_equal(traces[0][step], traces[1][step]), step
 
 
-def test_the_vocabulary_is_saved_with_the_model(folder):
+def test_the_vocabulary_is_saved_with_the_model_which_can_be_saved_over_itself(folder):
     assert Model.load(folder).vocabulary.words == Model.load("encoder").vocabulary.words
     assert Model.load(folder).encode(TEXT).ids == Model.load("encoder").encode(TEXT).ids
-
-
-def test_a_model_can_be_saved_over_itself(folder):
     model = Model.load(folder, device="cpu")
     before = model.trace(TEXT)["output.logits"]
     model.save(folder)
     assert np.array_equal(Model.load(folder, device="cpu").trace(TEXT)["output.logits"], before)
 
 
-def test_a_model_saved_over_another_tokenizer_opens_with_its_own_vocabulary(folder):
+def test_of_two_tokenizers_that_of_the_model_saved_last_is_opened(folder):
     model, published = Model.load(folder), REFERENCES / "bert"
     for name in ("tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json", "source.spm"):
         shutil.copy(published / "tokenizer.json", folder / name)
@@ -57,9 +54,7 @@ def test_a_model_saved_over_another_tokenizer_opens_with_its_own_vocabulary(fold
     again = Model.load(folder)
     assert again.vocabulary.words == model.vocabulary.words
     assert not (folder / "tokenizer.json").exists()
-
-
-def test_a_published_tokenizer_saved_over_a_word_list_is_opened(folder):
+    # a published one over a word list
     published = Model.load(REFERENCES / "bert", device="cpu")
     published.save(folder)
     again = Model.load(folder, device="cpu")
@@ -87,15 +82,10 @@ def test_a_folder_without_a_vocabulary_reads_ids_only(reference):
         model.trace("a text")
 
 
-@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
-def test_a_missing_file_is_named(folder, missing):
-    (folder / missing).unlink()
-    assert f"{missing}: no such file" in refusal(folder)
-
-
 @pytest.mark.parametrize("kind", ["config.json", "model.safetensors"])
-def test_a_folder_in_place_of_a_file_is_named(folder, kind):
+def test_a_missing_file_and_a_folder_in_its_place_are_named(folder, kind):
     (folder / kind).unlink()
+    assert f"{kind}: no such file" in refusal(folder)
     (folder / kind).mkdir()
     assert f"{kind}: a folder, not a file" in refusal(folder)
 
@@ -131,13 +121,6 @@ def test_a_broken_configuration_is_refused(folder, content, says):
     text = refusal(folder)
     assert "config.json: " in text
     assert says in text
-
-
-def test_sizes_that_do_not_fit_the_weights_name_the_tensor(folder):
-    reconfigured(folder, d_ff=64)
-    text = refusal(folder)
-    assert "model.safetensors: tensor encoder.0.feed_forward.hidden.weight is 8 × 128" in text
-    assert "config.json says 8 × 64" in text
 
 
 def rewritten(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -185,11 +168,6 @@ def as_float8(header: dict[str, Any]) -> None:
     start, stop = header[TENSOR]["data_offsets"]
     header[TENSOR] |= {"dtype": "F8_E4M3", "data_offsets": [start, start + 64]}
     header["rest"] = {"dtype": "U8", "shape": [stop - start - 64], "data_offsets": [start + 64, stop]}
-
-
-def test_eight_bit_floats_are_refused(folder):
-    with_header(folder, as_float8)
-    assert f"model.safetensors: tensor {TENSOR} is stored as F8_E4M3" in refusal(folder)
 
 
 HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
@@ -257,12 +235,13 @@ def test_a_tensor_that_comes_twice_is_refused(folder):
     assert f"its header has {TENSOR} twice" in refusal(folder)
 
 
-def test_a_type_that_is_not_known_is_named(folder):
+def test_a_type_that_is_not_read_or_not_known_and_a_pointer_in_place_of_the_weights_are_named(folder):
+    whole = (folder / "model.safetensors").read_bytes()
     with_header(folder, lambda header: header[TENSOR].update(dtype="F7"))
     assert f"model.safetensors: tensor {TENSOR} is stored as F7: only F64, F32, F16, BF16" in refusal(folder)
-
-
-def test_a_pointer_in_place_of_the_weights_is_told(folder):
+    (folder / "model.safetensors").write_bytes(whole)
+    with_header(folder, as_float8)
+    assert f"model.safetensors: tensor {TENSOR} is stored as F8_E4M3" in refusal(folder)
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
     assert "model.safetensors: a pointer of Git LFS, not the weights" in refusal(folder)
 
@@ -316,21 +295,22 @@ def test_other_float_types_are_read_in_the_model_precision(folder, stored):
     np.testing.assert_allclose(trace["output.logits"], wanted["output.logits"], atol=2e-2 if stored == "f2" else 0)
 
 
-def test_tensors_that_the_model_does_not_know_are_left_alone(folder):
+def test_nothing_is_read_before_it_is_asked_for_and_what_is_not_known_not_at_all(folder):
     rewritten(folder, lambda tensors: tensors.update(extra=np.ones(3, "f4")))
     assert Model.load(folder, device="cpu").trace(TEXT)["output.logits"].shape == (8, 8)
-
-
-def test_nothing_is_read_before_it_is_asked_for(folder):
     rewritten(folder, TENSORS["NaN"][0])
     model = Model.load(folder, device="cpu")
     assert model.weights.held == {}
     assert model.trace(TEXT)["embedding.output"].shape == (8, 8)
 
 
-def test_a_vocabulary_that_is_too_large_is_refused(folder):
+def test_sizes_that_do_not_fit_the_weights_name_the_tensor_or_the_vocabulary(folder):
     with pytest.raises(InputError, match=r"vocabulary english has \d+ words, the model 8 embedding rows"):
         Model.load(folder, vocabulary="english")
+    reconfigured(folder, d_ff=64)
+    text = refusal(folder)
+    assert "model.safetensors: tensor encoder.0.feed_forward.hidden.weight is 8 × 128" in text
+    assert "config.json says 8 × 64" in text
 
 
 def test_a_folder_copied_elsewhere_works(folder, tmp_path):

@@ -59,27 +59,7 @@ def test_both_stacks_have_layers_of_their_own():
     assert layers == {"encoder.0", "encoder.1", "encoder.2", "decoder.0", "decoder.1"}
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("decoder.tokens", (4,)),
-        ("decoder.embedding.output", (4, 12)),
-        ("decoder.0.self_attention.weights", (3, 4, 4)),
-        (f"{CROSS}.query", (3, 4, 4)),
-        (f"{CROSS}.key", (3, 5, 4)),
-        (f"{CROSS}.value", (3, 5, 4)),
-        (f"{CROSS}.weights", (3, 4, 5)),
-        (f"{CROSS}.context", (3, 4, 4)),
-        (f"{CROSS}.residual", (4, 12)),
-        ("encoder.0.self_attention.weights", (3, 5, 5)),
-        ("output.logits", (4, 8)),
-    ],
-)
-def test_steps_of_two_lengths(name, shape):
-    assert trace_of(SOURCE_IDS, TARGET_IDS)[name].shape == shape
-
-
-def test_axes_name_the_sequence_that_they_count():
+def test_axes_name_the_sequence_that_they_count_and_are_as_long():
     program = load().program(5, 4)
     sequences = {name: [axis.sequence for axis in program.axes(name)] for name in program.names}
     assert sequences["tokens"] == ["tokens"]
@@ -88,6 +68,9 @@ def test_axes_name_the_sequence_that_they_count():
     assert sequences["decoder.0.output"] == sequences["output.logits"] == ["decoder tokens", ""]
     assert sequences[f"{CROSS}.weights"] == ["", "decoder tokens", "tokens"]
     assert sequences[f"{CROSS}.key"] == ["", "tokens", ""]
+    trace, lengths = trace_of(SOURCE_IDS, TARGET_IDS), {"tokens": 5, "decoder tokens": 4}
+    for name in program.names:
+        assert trace[name].shape == tuple(lengths.get(axis.sequence, axis.size) for axis in program.axes(name)), name
 
 
 def test_both_embeddings_read_one_table():
@@ -114,37 +97,30 @@ def test_cross_attention_is_computed_from_the_encoder_output():
     np.testing.assert_allclose(trace[f"{CROSS}.residual"], wanted, rtol=1e-10)
 
 
-def test_the_decoder_sees_no_later_token_and_the_whole_source():
+def test_the_decoder_sees_no_later_token_and_every_row_of_the_output_the_whole_source():
     trace, other = trace_of(SOURCE_IDS, [0, 4, 6, 7]), trace_of(SOURCE_IDS, [0, 4, 1, 2])
     assert not trace["decoder.0.self_attention.weights"][:, *np.triu_indices(4, 1)].any()
     assert trace[f"{CROSS}.weights"].all()
     assert trace["encoder.0.self_attention.weights"].all()
     np.testing.assert_allclose(trace["output.logits"][:2], other["output.logits"][:2], rtol=1e-12)
     assert not np.allclose(trace["output.logits"][2:], other["output.logits"][2:])
-
-
-def test_every_source_token_reaches_every_row_of_the_output():
     trace, other = trace_of([2, 3, 4, 5, 6], TARGET_IDS), trace_of([2, 3, 4, 5, 7], TARGET_IDS)
     assert not np.isclose(trace["output.logits"], other["output.logits"]).all(axis=-1).any()
 
 
-def test_padding_of_the_source_is_hidden_from_cross_attention():
+def test_padding_is_hidden_but_for_a_start_that_is_the_pad_and_alone_gives_numbers():
     trace, short = (trace_of(ids, TARGET_IDS, pad_id=1) for ids in ([2, 3, 4, 1, 1], [2, 3, 4]))
     hidden = np.isneginf(trace[f"{CROSS}.masked"])
     assert np.array_equal(hidden, np.broadcast_to([0, 0, 0, 1, 1], hidden.shape))
     assert not trace[f"{CROSS}.weights"][..., 3:].any()
     np.testing.assert_allclose(trace["output.logits"], short["output.logits"], rtol=1e-10)
-
-
-def test_padding_of_the_target_is_hidden_but_for_a_start_that_is_the_pad():
+    # of the target
     trace = trace_of([2, 3], [1, 4, 5, 1, 1], pad_id=1)
     assert trace["decoder.input.visible"].tolist() == [True, True, True, False, False]
     assert not trace["decoder.0.self_attention.weights"][..., 3:].any()
     assert trace_of([2, 3], [1, 1], pad_id=1)["decoder.input.visible"].tolist() == [True, False]
     assert trace_of([1, 1], [1, 1], pad_id=1)["input.visible"].tolist() == [False, False]
-
-
-def test_a_source_of_padding_alone_gives_numbers():
+    # a source of nothing else
     trace = trace_of([1, 1], TARGET_IDS, pad_id=1)
     assert not trace[f"{CROSS}.weights"].any()
     assert all(np.isfinite(trace[name]).all() for name in trace if not name.endswith(".masked"))
@@ -161,19 +137,13 @@ def test_a_batch_is_its_pairs_one_by_one(targets):
             np.testing.assert_allclose(batch[name][i], single[name], rtol=1e-10, atol=1e-14, err_msg=name)
 
 
-def test_the_decoder_begins_with_its_start_token():
+def test_the_decoder_begins_with_its_start_token_or_that_of_the_vocabulary_or_the_first(tmp_path):
     model = load(start_id=4)
     assert model.trace(TEXT)["decoder.tokens"].tolist() == [4]
     assert model.trace(TEXT, decoder_text=TARGET)["decoder.tokens"].tolist() == [4, 5, 1, 6, 7]
     assert model.trace(TEXT, decoder_text="")["decoder.tokens"].tolist() == [4]
     assert model.trace(TEXT, decoder_ids=[3, 4])["decoder.tokens"].tolist() == [3, 4]
-
-
-def test_the_start_token_is_the_first_where_none_is_set():
     assert load().trace(TEXT)["decoder.tokens"].tolist() == [0]
-
-
-def test_a_vocabulary_with_a_beginning_starts_with_it(tmp_path):
     (tmp_path / "words.txt").write_text("[PAD] a [BOS] b\n", encoding="utf-8")
     model = load(vocabulary=tmp_path / "words.txt")
     assert model.word(model.config.start_id) == "[BOS]"
@@ -202,12 +172,9 @@ def test_targets_that_cannot_be_are_refused(given, says):
         load(max_length=8).trace(ids=[[2, 3], [4, 5]], **given)
 
 
-def test_a_target_is_given_as_text_or_as_ids():
+def test_a_target_is_given_as_text_or_as_ids_and_cut_with_its_start_token():
     with pytest.raises(UsageError, match="give the decoder either a text or token IDs"):
         load().trace(TEXT, decoder_text=TARGET, decoder_ids=[0])
-
-
-def test_a_target_that_is_too_long_is_cut_with_its_start_token():
     trace = load(max_length=4).trace("the waves", decoder_text="the waves crashed against the shore", cut=True)
     assert trace["decoder.tokens"].tolist() == [0, 1, 2, 3]
     encoding = load(max_length=4, start_id=7).encode_target("the waves crashed against the shore", cut=True)
@@ -241,16 +208,13 @@ def test_choices_of_a_model_hold_for_both_stacks(sizes):
     assert ("output.logits.weight" in weights) != sizes.get("tie_output", False)
 
 
-def test_a_saved_model_is_read_back(tmp_path):
+def test_a_saved_and_a_changed_model_keep_both_stacks(tmp_path):
     model = load(decoder_layers=2, start_id=3)
     model.save(tmp_path / "saved")
     again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
     assert again.config == model.config
     first, second = (each.trace(TEXT, decoder_text=TARGET) for each in (model, again))
     assert all(np.array_equal(first[name], second[name]) for name in first)
-
-
-def test_a_changed_model_keeps_both_stacks():
     changed = load(decoder_layers=2, start_id=3).changed(layers=3)
     assert (changed.config.layers, changed.config.decoder_layers) == (3, 2)
     assert changed.has_decoder

@@ -200,7 +200,12 @@ def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, en
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_read_is_refused_by_name(tmp_path):
+def test_what_is_not_read_is_refused_by_name_and_of_two_files_in_a_folder_both(tmp_path):
+    path = write_gguf(tmp_path / "a.gguf", "llama")
+    assert Model.load(tmp_path).config == Model.load(path).config
+    shutil.copy(path, tmp_path / "b.gguf")
+    with pytest.raises(InputError, match=r"2 GGUF files.*a\.gguf"):
+        Model.load(tmp_path)
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "rwkv")
     finish(writer)
@@ -209,14 +214,6 @@ def test_what_is_not_read_is_refused_by_name(tmp_path):
     (tmp_path / "text.gguf").write_text("no weights")
     with pytest.raises(InputError, match=r"text\.gguf"):
         Model.load(tmp_path / "text.gguf")
-
-
-def test_a_folder_with_one_file_is_a_model_and_with_two_names_them(tmp_path):
-    path = write_gguf(tmp_path / "a.gguf", "llama")
-    assert Model.load(tmp_path).config == Model.load(path).config
-    shutil.copy(path, tmp_path / "b.gguf")
-    with pytest.raises(InputError, match=r"2 GGUF files.*a\.gguf"):
-        Model.load(tmp_path)
 
 
 def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
@@ -240,7 +237,9 @@ def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
     assert Model.load("small-Q4").config == Model.load("tiny:latest").config
 
 
-def test_only_tokens_that_are_looked_up_are_read_of_a_table(tmp_path):
+def test_only_tokens_that_are_looked_up_are_read_of_a_table_and_generation_stops_at_the_end(tmp_path):
+    defaults = defaults_of(Model.load(write_gguf(tmp_path / "m.gguf", "llama")))
+    assert defaults.settings.greedy
     path = write_gguf(tmp_path / "m.gguf", "llama")
     start = read_gguf(path).tensors["token_embd.weight"].start
     data = bytearray(path.read_bytes())
@@ -250,11 +249,6 @@ def test_only_tokens_that_are_looked_up_are_read_of_a_table(tmp_path):
     assert np.isfinite(weights.part("embedding.tokens.weight", np.array([1, 2]))).all()
     with pytest.raises(InputError, match="NaN"):
         weights.part("embedding.tokens.weight", np.array([0]))
-
-
-def test_generation_of_a_gguf_model_stops_at_its_end(tmp_path):
-    defaults = defaults_of(Model.load(write_gguf(tmp_path / "m.gguf", "llama")))
-    assert defaults.settings.greedy
 
 
 def test_a_gemma_with_eyes_from_ollama_is_read_without_them(tmp_path):

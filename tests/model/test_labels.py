@@ -84,7 +84,7 @@ def test_a_narrow_opt_classifies_texts_that_are_padded_on_either_side():
     assert model.unread == ()
 
 
-def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
+def test_a_discriminator_says_of_every_token_whether_it_was_replaced_and_is_an_encoder_without_its_head(tmp_path):
     with np.load(FOLDERS / "electra-discriminator" / "expected.npz") as file:
         ids, wanted = file["input_ids"].tolist(), file["logits"]
     model = load("electra-discriminator")
@@ -93,9 +93,6 @@ def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
     np.testing.assert_allclose(trace["output.probabilities"], 1 / (1 + np.exp(-wanted)), atol=1e-12)
     assert trace.program.axes("output.logits")[-1].words == ("replaced",)
     assert model.unread == ()
-
-
-def test_a_discriminator_without_its_head_is_an_encoder(tmp_path):
     shutil.copytree(FOLDERS / "electra-discriminator", tmp_path, dirs_exist_ok=True)
     tensors = load_file(tmp_path / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("discriminator_predictions")}
@@ -171,20 +168,14 @@ def test_labels_of_sentences_with_and_without_padding(name):
     assert model.unread == ()
 
 
-def test_the_decoder_reads_the_sentence_behind_its_start_token():
+def test_the_decoder_reads_the_sentence_behind_its_start_token_in_commands_too(capsys):
     model = load("bart")
     assert model.reads_again
     assert model.trace(ids=READ)["decoder.tokens"].tolist() == [2, 5, 7, 9]
     assert not Model.load(REFERENCES / "bart", device="cpu").reads_again
     assert not load("t5-tokens").reads_again
-
-
-def test_a_decoder_that_reads_something_of_another_length_is_refused():
     with pytest.raises(InputError, match="as many tokens as its encoder, 4"):
         load("bart").trace(ids=READ, decoder_ids=[2])
-
-
-def test_commands_let_the_decoder_read_the_sentence_too(capsys):
     session = open_session(Answer(ids="5,7,9,2", model=str(FOLDERS / "bart"), device="cpu"))
     assert session.trace["decoder.tokens"].reshape(-1).tolist() == [2, 5, 7, 9]
     assert capsys.readouterr().err == ""

@@ -53,17 +53,14 @@ def test_the_tokenizer_of_a_folder_is_chosen_in_order(folder):
     assert Model.load(folder, vocabulary="waves").vocabulary.name == "waves"
 
 
-def test_a_broken_tokenizer_is_told_in_one_line(folder):
-    (folder / "tokenizer.json").write_text("{")
-    assert "tokenizer.json is no tokenizer that can be read" in refusal(folder)
-
-
-def test_a_tokenizer_is_saved_with_the_model(tmp_path):
+def test_a_tokenizer_is_saved_with_the_model_and_a_broken_one_told_in_one_line(tmp_path, folder):
     model = Model.load("encoder", vocabulary=REFERENCES / "t5" / "tokenizer.json", device="cpu")
     model.save(tmp_path / "new")
     again = Model.load(tmp_path / "new", device="cpu")
     assert again.encode(TEXT).ids == model.encode(TEXT).ids
     assert np.array_equal(again.trace(TEXT)["output.logits"], model.trace(TEXT)["output.logits"])
+    (folder / "tokenizer.json").write_text("{")
+    assert "tokenizer.json is no tokenizer that can be read" in refusal(folder)
 
 
 # Stored types
@@ -149,21 +146,18 @@ def test_pickled_weights_beside_safe_ones_do_not_matter_and_among_pickled_files_
 # Weights in several files, by their index
 
 
-def test_several_files_are_read_as_one(sharded):
+def test_several_files_are_read_as_one_and_may_be_links(sharded, tmp_path):
+    assert np.array_equal(logits(sharded), logits("encoder"))
+    (tmp_path / "blobs").mkdir()
+    for shard in SHARDS:
+        shutil.move(sharded / shard, tmp_path / "blobs" / shard[:11])
+        (sharded / shard).symlink_to(tmp_path / "blobs" / shard[:11])
     assert np.array_equal(logits(sharded), logits("encoder"))
 
 
 def test_one_file_comes_before_an_index(sharded):
     Model.load("encoder", device="cpu").save(sharded)
     (sharded / INDEX).write_text("{")
-    assert np.array_equal(logits(sharded), logits("encoder"))
-
-
-def test_the_files_of_an_index_may_be_links(sharded, tmp_path):
-    (tmp_path / "blobs").mkdir()
-    for shard in SHARDS:
-        shutil.move(sharded / shard, tmp_path / "blobs" / shard[:11])
-        (sharded / shard).symlink_to(tmp_path / "blobs" / shard[:11])
     assert np.array_equal(logits(sharded), logits("encoder"))
 
 
@@ -183,13 +177,9 @@ def changed_shard(folder: Path, change: Callable[[dict[str, Any]], object]) -> s
     return str(shard)
 
 
-def test_a_tensor_that_is_not_in_its_shard_is_named(sharded):
+def test_a_missing_tensor_is_named_with_the_file_that_should_have_it(sharded):
     shard = changed_shard(sharded, lambda tensors: tensors.pop(TENSOR))
     assert f"{shard}: tensor {TENSOR} is missing, and {INDEX} says that it is there" in refusal(sharded)
-
-
-def test_a_tensor_that_no_index_names_is_named(sharded):
-    changed_shard(sharded, lambda tensors: tensors.pop(TENSOR))
     index = json.loads((sharded / INDEX).read_text())
     del index["weight_map"][TENSOR]
     (sharded / INDEX).write_text(json.dumps(index))
@@ -273,8 +263,11 @@ def test_such_a_file_beside_weights_does_not_matter(folder):
     assert Model.load(folder, device="cpu").trace(ids=[1])["output.logits"].shape == (1, 8)
 
 
-def test_a_folder_of_nothing_says_what_is_missing(tmp_path):
+def test_an_adapter_of_pickled_weights_is_named_as_that_and_a_folder_of_nothing_says_what_is_missing(tmp_path):
     assert "config.json: no such file" in refusal(tmp_path)
+    (tmp_path / "adapter_model.bin").touch()
+    for where in (tmp_path, tmp_path / "adapter_model.bin"):
+        assert f"{tmp_path}: an adapter (LoRA), which is no model by itself" in refusal(where)
 
 
 @pytest.mark.parametrize(
@@ -285,12 +278,6 @@ def test_an_adapter_is_named(tmp_path, content, base):
     save_file({"lora": np.zeros(3, "f4")}, tmp_path / "adapter_model.safetensors")
     for where in (tmp_path, tmp_path / "adapter_model.safetensors"):
         assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
-
-
-def test_pickled_weights_of_an_adapter_are_named_as_that(tmp_path):
-    (tmp_path / "adapter_model.bin").touch()
-    for where in (tmp_path, tmp_path / "adapter_model.bin"):
-        assert f"{tmp_path}: an adapter (LoRA), which is no model by itself" in refusal(where)
 
 
 @pytest.mark.parametrize("end", ["ForMultipleChoice", "ForNextSentencePrediction"])

@@ -26,20 +26,17 @@ from tui_transformer.model.local_models import (
 )
 
 
-def test_a_file_of_a_checkpoint_names_it(folder, sharded):
+def test_files_of_a_checkpoint_name_it_and_others_do_not(folder, sharded):
     assert find_model(folder / "config.json") == LocalModel(folder.parent.name, "folder", folder)
     for name in ("config.json", INDEX, *SHARDS):
         assert np.array_equal(logits(folder / name), logits("encoder"))
+    (folder / "model_old.safetensors").touch()
+    for name in ("vocabulary.txt", "model_old.safetensors"):
+        assert f"{name}: not a checkpoint: name its folder" in refusal(folder / name)
 
 
 def test_a_weights_file_names_its_checkpoint(folder):
     assert Model.load(str(folder / "model.safetensors")).name == folder.parent.name
-
-
-def test_another_file_is_no_checkpoint(folder):
-    (folder / "model_old.safetensors").touch()
-    for name in ("vocabulary.txt", "model_old.safetensors"):
-        assert f"{name}: not a checkpoint: name its folder" in refusal(folder / name)
 
 
 @pytest.fixture
@@ -66,14 +63,11 @@ def test_a_package_carries_a_checkpoint(package, name):
     assert "carrying_package" not in sys.modules
 
 
-def test_a_package_with_two_checkpoints_has_one_named(package):
+def test_a_package_with_two_checkpoints_has_one_named_and_one_without_is_no_model(package):
     shutil.copytree(package / "data" / "small", package / "data" / "large")
     message = refusal("carrying_package")
     assert "carries 2 checkpoints: name the folder of one: " in message
     assert str(package / "data" / "large") in message
-
-
-def test_a_package_without_one_is_no_model():
     assert "numpy: no such folder, and no model of this name" in refusal("numpy")
 
 

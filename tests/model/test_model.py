@@ -25,18 +25,18 @@ def weights(model: Model) -> dict[str, np.ndarray]:
     return {name: model.weights.get(name, program.shape(name)) for name in program.weights}
 
 
-def test_both_precisions_have_the_same_weights():
+def test_random_weights_are_those_of_their_seed_and_name_in_either_precision():
     single, double = (weights(Model.load("encoder", device="cpu", dtype=dtype)) for dtype in ("float32", "float64"))
     assert all(np.array_equal(single[name], double[name]) for name in single)
     assert {array.dtype for array in double.values()} == {np.dtype(np.float64)}
-
-
-def test_a_seed_gives_the_same_weights_again_and_another_seed_others():
     first, again, other = (weights(Model.load("encoder", device="cpu", seed=seed)) for seed in (3, 3, 4))
     assert all(np.array_equal(first[name], again[name]) for name in first)
     assert [name for name in first if np.array_equal(first[name], other[name])] == [
         name for name in first if ".norm." in name
     ]
+    table = weights(Model.load("encoder", device="cpu", layers=2))
+    square = [array.tobytes() for name, array in table.items() if array.shape == (8, 8)]
+    assert len(set(square)) == len(square)
 
 
 @pytest.mark.parametrize("change", [{"d_ff": 16}, {"layers": 3}, {"heads": 2}, {"activation": "gelu"}, {"bias": True}])
@@ -56,17 +56,6 @@ def test_random_weights_have_mean_0_and_the_deviation_and_norms_are_the_identity
     assert (table[f"{SCOPE}.norm.bias"] == 0).all()
 
 
-def test_weights_of_one_shape_differ_by_their_names():
-    table = weights(Model.load("encoder", device="cpu", layers=2))
-    square = [array.tobytes() for name, array in table.items() if array.shape == (8, 8)]
-    assert len(set(square)) == len(square)
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_tied_head_has_no_weight_of_its_own(tied):
-    assert ("output.logits.weight" in Model.load("encoder", device="cpu", tie_output=tied).program(1).weights) != tied
-
-
 @pytest.mark.parametrize(
     ("ids", "says"),
     [
@@ -81,7 +70,6 @@ def test_a_tied_head_has_no_weight_of_its_own(tied):
         ([None], "whole numbers"),
         ([[1, 2], [3]], "in rows of the same length"),
         ([[[1]]], "in rows of the same length"),
-        ([], "there are no token IDs"),
         ([[], []], "there are no token IDs"),
         ([1] * 4097, "4097 tokens are more than the 4096 that the model reads"),
     ],
@@ -97,12 +85,9 @@ def test_either_a_text_or_ids_are_given(given):
         Model.load("encoder", device="cpu").trace(**given)
 
 
-def test_a_text_without_tokens_is_refused():
+def test_a_text_without_tokens_is_refused_and_one_that_is_too_long_refused_or_cut():
     with pytest.raises(InputError, match="no tokens"):
         Model.load("encoder", device="cpu").trace("  ")
-
-
-def test_a_text_that_is_too_long_is_refused_or_cut():
     model = Model.load("encoder", device="cpu", max_length=4)
     with pytest.raises(InputError):
         model.trace(TEXT)
@@ -158,13 +143,10 @@ def test_a_causal_model_sees_no_later_key(name, sizes):
     np.testing.assert_allclose(trace["output.logits"][:3], other["output.logits"][:3], rtol=1e-5)
 
 
-def test_rows_of_weights_sum_to_1():
+def test_rows_of_weights_sum_to_1_and_the_embedding_is_scaled_where_the_model_scales():
     trace = Model.load("encoder", device="cpu").trace(TEXT)
     for name in (f"{SCOPE}.weights", "output.probabilities"):
         np.testing.assert_allclose(trace[name].sum(axis=-1), 1, rtol=1e-6)
-
-
-def test_the_embedding_is_scaled_where_the_model_scales():
     plain, scaled = (
         Model.load("encoder", device="cpu", d_model=16, scale_embedding=scale).trace(ids=[2, 3])["embedding.tokens"]
         for scale in (False, True)
@@ -172,7 +154,7 @@ def test_the_embedding_is_scaled_where_the_model_scales():
     np.testing.assert_allclose(scaled, 4 * plain, rtol=1e-6)
 
 
-def test_changed_keeps_the_other_settings():
+def test_changed_keeps_the_other_settings_and_the_model():
     model = Model.load("encoder", device="cpu", seed=5, d_ff=32, **WIDE)
     changed = model.changed(layers=2)
     assert (changed.config.layers, changed.config.d_ff, changed.config.heads) == (2, 32, 2)
@@ -184,9 +166,7 @@ def test_changed_keeps_the_other_settings():
     assert (changed.vocabulary.name, changed.config.vocab_size) == ("dog", changed.vocabulary.size)
     example = Model.load("attention", device="cpu").changed(causal=False, dtype="float64")
     assert (example.config.causal, example.backend.dtype) == (False, np.float64)
-
-
-def test_a_change_that_cannot_be_leaves_the_model_as_it_was():
+    # what cannot be
     model = Model.load("encoder", device="cpu")
     with pytest.raises(UsageError):
         model.changed(heads=3)
@@ -196,10 +176,12 @@ def test_a_change_that_cannot_be_leaves_the_model_as_it_was():
 def test_a_model_from_a_folder_changes_its_precision_only(reference):
     model = reference.model("float64")
     assert model.changed(dtype="float32").backend.dtype == np.float32
-    with pytest.raises(UsageError, match="d_ff"):
-        model.changed(d_ff=8)
-    with pytest.raises(UsageError, match="seed"):
-        model.changed(seed=1)
+    for size in ("d_ff", "seed"):
+        with pytest.raises(UsageError, match=size):
+            model.changed(**{size: 8})
+    for size in ("d_model", "layers", "seed"):
+        with pytest.raises(UsageError, match=f"^{size}: the sizes and weights of .* are in its folder and cannot be"):
+            Model.load(reference.folder, **{size: 2})
 
 
 def test_programs_are_made_once_for_a_length_or_two():
@@ -216,12 +198,10 @@ def test_programs_are_made_once_for_a_length_or_two():
 
 REFUSED = [
     ({"d_model": 0}, "d_model 0 is not a whole number from 1"),
-    ({"d_model": -8}, "d_model -8 is not"),
     ({"d_model": 8.0}, "d_model 8.0 is not"),
     ({"d_model": "8"}, "d_model '8' is not"),
     ({"d_model": True}, "d_model True is not"),
     ({"d_model": None}, "d_model None is not"),
-    ({"d_model": [8]}, "d_model [8] is not"),
     ({"d_model": LARGEST_SIZE + 1}, "d_model 16777217 is not"),
     ({"d_ff": 0}, "d_ff 0 is not"),
     ({"d_ff": 10**40}, "is not a whole number from 1 to 16,777,216"),
@@ -230,7 +210,6 @@ REFUSED = [
     ({"decoder_layers": 2}, "decoder_layers is a setting of the encoder-decoder: set layers of the encoder"),
     ({"heads": 0}, "heads 0 is not"),
     ({"heads": 3}, "d_model 8 is not divisible by 3 heads: heads can be 1, 2, 4, 8"),
-    ({"heads": 16}, "d_model 8 is not divisible by 16 heads"),
     ({"max_length": 0}, "max_length 0 is not"),
     ({"vocab_size": 0}, "vocab_size 0 is not"),
     ({"pad_id": 8}, "pad_id 8 is outside the vocabulary of 8"),
@@ -249,7 +228,6 @@ REFUSED = [
     ({"causal": 1}, "causal 1 is neither true nor false"),
     ({"seed": -1}, "seed -1 is not a whole number from 0"),
     ({"seed": 1.5}, "seed 1.5 is not"),
-    ({"seed": "x"}, "seed 'x' is not"),
     ({"dtype": "float16"}, "dtype 'float16' is not known: use float32 or float64"),
     ({"device": "tpu"}, "device 'tpu' is not known: use auto, cpu or gpu"),
     ({"d_modle": 8}, "d_modle is not a setting of this model"),
@@ -283,26 +261,19 @@ def test_the_attention_example_cannot_be_resized(settings):
     assert message("attention", **settings)
 
 
-def test_the_attention_example_can_do_without_its_mask():
+def test_the_attention_example_reads_no_tokens_and_can_do_without_its_mask():
     trace = Model.load("attention", device="cpu", causal=False).trace()
     assert trace["encoder.0.self_attention.weights"].min() > 0
-
-
-def test_the_attention_example_reads_no_tokens():
     with pytest.raises(InputError, match="reads no tokens"):
         Model.load("attention", device="cpu").trace(ids=[1])
 
 
-def test_a_missing_gpu_is_refused_with_the_reason(monkeypatch):
+def test_what_does_not_fit_the_memory_or_a_gpu_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(None, "CuPy sees no GPU"))
     assert message(device="gpu") == "no GPU: CuPy sees no GPU; use --device cpu"
-
-
-def test_weights_that_do_not_fit_the_memory_are_refused_before_they_are_made():
+    # weights, before they are made
     assert "of memory and" in message(d_model=1 << 20, heads=8, d_ff=1 << 24)
-
-
-def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
+    # a trace
     model = Model.load("encoder", device="cpu")
     monkeypatch.setattr(parts, "available_memory", lambda: 100_000)
     model.trace(ids=[[2] * 40] * 2)
@@ -314,12 +285,9 @@ def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
 def test_an_unknown_model_is_told_where_those_are_listed():
     advice = "`tui-transformer models` lists those on this computer"
     assert message("encodr") == f"encodr: no such folder, and no model of this name: {advice}"
-
-
-@pytest.mark.parametrize("where", ["x" * 5000, "a\0b"])
-def test_a_name_that_no_file_can_have_is_refused(where):
-    with pytest.raises(InputError, match="no such folder"):
-        Model.load(where)
+    for where in ("x" * 5000, "a\0b"):  # which no file can have
+        with pytest.raises(InputError, match="no such folder"):
+            Model.load(where)
 
 
 @pytest.mark.parametrize(
@@ -339,12 +307,6 @@ def test_a_configuration_survives_json_with_keys_that_are_not_known(config, summ
     assert config.summary.endswith(summary)
     assert ({"decoder_layers", "start_id"} & written.keys() != set()) == config.has_decoder
     assert Config.from_json({"architecture": "encoder-decoder", "layers": 3}).decoder_layers == 3
-
-
-@pytest.mark.parametrize("size", ["d_model", "layers", "seed"])
-def test_settings_of_a_folder_cannot_be_changed(reference, size):
-    with pytest.raises(UsageError, match=f"^{size}: the sizes and weights of .* are in its folder and cannot be set"):
-        Model.load(reference.folder, **{size: 2})
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)

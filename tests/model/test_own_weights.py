@@ -93,11 +93,15 @@ def test_tables_are_read_as_programs_write_them(folder, arrays, delimiter, end) 
     the_same(folder, arrays)
 
 
-def test_a_vector_may_be_a_line_or_a_column(folder, arrays) -> None:
+def test_a_vector_may_be_a_line_or_a_column_and_numbers_that_are_none_are_refused(folder, arrays) -> None:
     write_csv(folder, arrays)
     norm = "encoder.0.self_attention.norm.weight"
     (folder / f"{norm}.csv").write_text("".join(f"{value}\n" for value in arrays[norm].tolist()))
     the_same(folder, arrays)
+    write_csv(folder, arrays)
+    (folder / f"{NORM}.csv").write_text("1,nan,2,3\n")
+    with pytest.raises(InputError, match="holds NaN or infinity"):
+        Model.load(folder, device="cpu").trace(ids=[1])["output.logits"]
 
 
 def test_words_beside_the_weights_are_read(folder, arrays) -> None:
@@ -158,29 +162,18 @@ def test_tables_that_are_not_right_are_named(folder, arrays, content, says) -> N
         Model.load(folder, device="cpu")
 
 
-def test_numbers_that_are_none_are_refused(folder, arrays) -> None:
-    write_csv(folder, arrays)
-    (folder / f"{NORM}.csv").write_text("1,nan,2,3\n")
-    with pytest.raises(InputError, match="holds NaN or infinity"):
-        Model.load(folder, device="cpu").trace(ids=[1])["output.logits"]
-
-
-def test_a_compressed_file_is_refused_with_the_way_out(folder, arrays) -> None:
+def test_npz_files_that_are_not_read_are_refused_with_the_way_out(folder, arrays) -> None:
     np.savez_compressed(folder / "a.npz", **arrays)
     with pytest.raises(InputError, match=r"is compressed: write it with np\.savez instead"):
         Model.load(folder, device="cpu")
-
-
-def test_objects_and_whole_numbers_are_no_weights(folder, arrays) -> None:
+    # objects and whole numbers
     np.savez(folder / "a.npz", **{**arrays, TABLE: np.ones((5, 4), np.int64)})
     with pytest.raises(InputError, match="stored as int64: only F64, F32, F16, BF16 can be read"):
         Model.load(folder, device="cpu")
     np.savez(folder / "a.npz", **{**arrays, TABLE: np.array([{}], object)})
     with pytest.raises(InputError, match="stored as object"):
         Model.load(folder, device="cpu")
-
-
-def test_several_npz_files_are_refused(folder, arrays) -> None:
+    # several files
     np.savez(folder / "a.npz", **arrays)
     np.savez(folder / "b.npz", **arrays)
     with pytest.raises(InputError, match=r"2 NPZ files, such as a\.npz"):
@@ -293,10 +286,6 @@ def test_a_model_has_the_width_of_its_vectors_and_random_rows_for_the_rest(tmp_p
     np.testing.assert_array_equal(table[3], random[3])
     deeper = model.changed(layers=2)
     np.testing.assert_array_equal(deeper.trace("the waves")[TABLE], table)
-
-
-def test_a_width_that_the_vectors_have_not_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "vectors.txt"
     path.write_bytes(FILES["glove"])
     with pytest.raises(UsageError, match=r"d_model 8: the vectors of .* have 4 numbers"):
         Model.load("encoder", vectors=path, d_model=8)

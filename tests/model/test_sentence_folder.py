@@ -65,7 +65,7 @@ def traced(folder: Path) -> Trace:
     return load(folder).trace(ids=IDS, mask=MASK)
 
 
-def test_the_vector_is_that_of_an_independent_implementation():
+def test_the_vector_is_that_of_an_independent_implementation_and_padding_changes_none():
     with np.load(FOLDER / "expected.npz") as file:
         arrays = dict(file)
     trace = Reference(FOLDER, arrays).trace()
@@ -73,9 +73,11 @@ def test_the_vector_is_that_of_an_independent_implementation():
     np.testing.assert_allclose(trace["pooled.normalized"], arrays["sentence"], atol=1e-12)
     real = arrays["input_ids"] != 0
     np.testing.assert_allclose(trace["encoder.1.output"][real], arrays["hidden_2"][real], atol=1e-12)
-
-
-def test_cells_of_every_step_are_explained():
+    # padding
+    model = load(FOLDER)
+    alone, padded = model.trace(ids=IDS[:4]), model.trace(ids=[*IDS[:4], 0, 0])
+    np.testing.assert_allclose(padded["pooled.normalized"], alone["pooled.normalized"], atol=1e-12)
+    # every cell
     trace = traced(FOLDER)
     for step in trace.program.steps[-8:]:
         index = tuple(size - 1 for size in step.shape)
@@ -124,15 +126,12 @@ def test_every_way_to_pool(tmp_path, flag):
     np.testing.assert_allclose(trace["pooled"], expected(trace["encoder.1.output"], flag), atol=1e-12)
 
 
-def test_several_ways_to_pool_stand_side_by_side_in_the_librarys_order(tmp_path):
+def test_several_ways_to_pool_stand_side_by_side_in_the_librarys_order_and_one_may_be_a_word(tmp_path):
     settings = {name: name in (FLAGS[2], FLAGS[0], FLAGS[5]) for name in reversed(FLAGS)}
     trace = traced(written(tmp_path, pooling=settings))
     wanted = [expected(trace["encoder.1.output"], flag) for flag in (FLAGS[0], FLAGS[2], FLAGS[5])]
     np.testing.assert_allclose(trace["pooled"], np.concatenate(wanted), atol=1e-12)
     assert {"pooled.first", "pooled.mean", "pooled.last"} <= trace.program.by_name.keys()
-
-
-def test_the_mode_may_be_a_word(tmp_path):
     trace = traced(written(tmp_path, pooling={"pooling_mode": "lasttoken"}))
     np.testing.assert_allclose(trace["pooled"], trace["encoder.1.output"][3], atol=1e-12)
 
@@ -171,12 +170,6 @@ def test_several_matrices_and_lengths_in_their_order(tmp_path):
         "pooled.2.dense",
         "pooled.3.normalized",
     ]
-
-
-def test_padding_changes_no_vector():
-    model = load(FOLDER)
-    alone, padded = model.trace(ids=IDS[:4]), model.trace(ids=[*IDS[:4], 0, 0])
-    np.testing.assert_allclose(padded["pooled.normalized"], alone["pooled.normalized"], atol=1e-12)
 
 
 def test_a_model_with_modules_is_saved_and_read_again(tmp_path):

@@ -21,19 +21,13 @@ def encoder() -> Model:
     return Model.load("encoder")
 
 
-def test_a_causal_model_predicts_the_next_token_and_any_other_its_own():
-    decoder, encoder = Model.load("decoder").program(4), Model.load("encoder").program(4)
-    assert default_targets(decoder, (4, 5, 6, 7)) == (5, 6, 7, -1)
-    assert default_targets(encoder, (4, 5, 6, 7)) == (4, 5, 6, 7)
-    assert (predicts_next(decoder), predicts_next(encoder)) == (True, False)
-
-
-def test_the_own_answer_of_a_model_is_the_likeliest_token_at_the_first_position(encoder):
+def test_a_causal_model_predicts_the_next_token_and_any_other_its_own(encoder):
+    both = Model.load("decoder").program(4), encoder.program(4)
+    assert [default_targets(each, (4, 5, 6, 7)) for each in both] == [(5, 6, 7, -1), (4, 5, 6, 7)]
+    assert [predicts_next(each) for each in both] == [True, False]
     trace = encoder.trace(ids=[1, 2, 3])
+    # and its own answer is the likeliest token at the first position, where it has logits
     assert own_answer(trace) == (int(trace["output.logits"][0].argmax()), -1, -1)
-
-
-def test_only_a_model_with_logits_has_a_loss(encoder):
     assert has_loss(encoder.program(3))
     assert not has_loss(Model.load("attention").program(3))
 
@@ -70,20 +64,12 @@ def test_what_cannot_be_a_target_is_said(encoder, text, said):
         read_targets(encoder, text, 3)
 
 
-@pytest.mark.parametrize("targets", [(1, 2, -1), (0, 7, 6), (5, 5, 5)])
-def test_what_is_written_is_read_as_the_same(encoder, targets):
-    assert read_targets(encoder, written_targets(encoder, targets), 3) == targets
-
-
-def test_a_model_without_words_takes_ids(reference_without_words):
-    assert read_targets(reference_without_words, "1 -1", 2) == (1, -1)
-    assert written_targets(reference_without_words, (1, -1)) == "1 -1"
+def test_what_is_written_is_read_as_the_same_and_of_a_model_without_words_as_ids(encoder, folder):
+    for targets in ((1, 2, -1), (0, 7, 6), (5, 5, 5)):
+        assert read_targets(encoder, written_targets(encoder, targets), 3) == targets
+    (folder / "vocabulary.txt").unlink()
+    without = Model.load(folder)
+    assert read_targets(without, "1 -1", 2) == (1, -1)
+    assert written_targets(without, (1, -1)) == "1 -1"
     with pytest.raises(InputError, match="is not one token"):
-        read_targets(reference_without_words, "the 1", 2)
-
-
-@pytest.fixture
-def reference_without_words(tmp_path) -> Model:
-    Model.load("encoder").save(tmp_path / "model")
-    (tmp_path / "model" / "vocabulary.txt").unlink()
-    return Model.load(tmp_path / "model")
+        read_targets(without, "the 1", 2)

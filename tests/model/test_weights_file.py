@@ -136,11 +136,10 @@ def test_files_are_closed_with_the_model(folder):
     assert descriptors() == before
 
 
-@pytest.mark.parametrize(
-    "family", sorted(path.name for path in REFERENCES.iterdir() if (path / "config.json").exists())
-)
-def test_no_family_reads_the_mapping(family):
+@pytest.mark.parametrize("family", sorted(path.name for path in REFERENCES.iterdir()))
+def test_everything_of_the_references_is_read_and_not_by_a_mapping(family):
     """A part taken of a tensor is a view of where it lies, so that nothing but `WeightsFile` touches the file."""
+    assert Model.load(REFERENCES / family, device="cpu").unread == ()
     config = read_config(REFERENCES / family)
     config, tensors = fit(config, open_tensors(REFERENCES / family))
     program = config.program(Lengths(1, 1))
@@ -203,7 +202,7 @@ EMBEDDING = "embedding.tokens.weight"
 ROWS = [3, 700, 3, 12]
 
 
-def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
+def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read_unless_it_is_edited(large):
     trace = large.trace(ids=ROWS)
     whole = np.array(trace["embedding.tokens"])
     seen = trace.explain("embedding.tokens", row=1, column=2)
@@ -212,6 +211,10 @@ def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
     assert (seen.stored, rows[1, 2]) == (whole[1, 2], whole[1, 2])
     with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
         in_parts(large.folder).trace(ids=[899, 900])["embedding.tokens"]
+    # edited, it is read whole
+    edited = in_parts(large.folder).trace(ids=ROWS).edited([Edit(EMBEDDING, (3, 2), 5.0)])
+    with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
+        edited.window(EMBEDDING, (range(4), range(4)))
 
 
 def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
@@ -221,12 +224,6 @@ def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
     for trace in (whole.trace(ids=ROWS), whole.trace(ids=[ROWS, ROWS[::-1]])):
         other = large.trace(ids=ROWS if trace.batch == 1 else [ROWS, ROWS[::-1]])
         assert np.array_equal(trace["decoder.0.output"], other["decoder.0.output"])
-
-
-def test_an_edited_table_is_read_whole(large):
-    edited = in_parts(large.folder).trace(ids=ROWS).edited([Edit(EMBEDDING, (3, 2), 5.0)])
-    with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
-        edited.window(EMBEDDING, (range(4), range(4)))
 
 
 def test_a_model_larger_than_memory_is_computed_with_weights_read_again(large, monkeypatch):
@@ -259,9 +256,6 @@ def test_a_weight_that_does_not_fit_into_memory_is_refused_before_it_is_read(fol
 # Tensors that nothing reads
 
 
-FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
-
-
 def with_tensors(folder: Path, family: str, **more: np.ndarray) -> Model:
     """A reference with more tensors in its file."""
     shutil.copy(REFERENCES / family / "config.json", folder / "config.json")
@@ -270,22 +264,23 @@ def with_tensors(folder: Path, family: str, **more: np.ndarray) -> Model:
     return Model.load(folder, device="cpu")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_everything_of_the_references_is_read(family):
-    assert Model.load(REFERENCES / family, device="cpu").unread == ()
-
-
-def test_a_built_in_model_has_nothing_unread():
-    assert unread_said("encoder", Model.load("encoder").unread) is None
-
-
-def test_a_tensor_that_no_step_reads_is_named(tmp_path):
+def test_a_tensor_that_no_step_reads_is_named_but_no_copy_of_what_is_read(tmp_path):
     model = with_tensors(tmp_path, "bert", bert__pooler__dense__weight=np.ones((32, 32), "f4"))
     assert model.unread == ("bert.pooler.dense.weight",)
-    assert (
-        unread_said(model.name, model.unread)
-        == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
-    )
+    said = unread_said(model.name, model.unread)
+    assert said == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
+    # a copy, and what is none
+    tensors = load_file(REFERENCES / "bert" / "model.safetensors")
+    bias = tensors["cls.predictions.bias"]
+    assert with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias).unread == ()
+    other = with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias + 1)
+    assert other.unread in (("cls.predictions.decoder.bias",), ("cls.predictions.bias",))
+    # many
+    said = unread_said("x", tuple(f"tensor {i}" for i in range(1200)))
+    assert said == "x: nothing here reads 1,200 tensors of the file: tensor 0, tensor 1, tensor 2 and 1,197 more"
+    assert unread({"b.weight", "a.weight", "c.weight"}, ["c.weight"]) == ("a.weight", "b.weight")
+    # nothing
+    assert unread_said("encoder", Model.load("encoder").unread) is None
 
 
 @pytest.mark.parametrize(
@@ -300,17 +295,3 @@ def test_a_tensor_that_no_step_reads_is_named(tmp_path):
 )
 def test_buffers_that_are_known_to_do_nothing_are_not_named(tmp_path, family, name):
     assert with_tensors(tmp_path, family, **{name: np.ones((1, 4), "f4")}).unread == ()
-
-
-def test_a_copy_of_what_is_read_is_not_named_and_another_is(tmp_path):
-    tensors = load_file(REFERENCES / "bert" / "model.safetensors")
-    bias = tensors["cls.predictions.bias"]
-    assert with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias).unread == ()
-    other = with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias + 1)
-    assert other.unread in (("cls.predictions.decoder.bias",), ("cls.predictions.bias",))
-
-
-def test_many_are_counted():
-    said = unread_said("x", tuple(f"tensor {i}" for i in range(1200)))
-    assert said == "x: nothing here reads 1,200 tensors of the file: tensor 0, tensor 1, tensor 2 and 1,197 more"
-    assert unread({"b.weight", "a.weight", "c.weight"}, ["c.weight"]) == ("a.weight", "b.weight")
