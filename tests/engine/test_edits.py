@@ -60,12 +60,15 @@ def test_an_edited_weight_is_as_a_model_with_that_weight(model, trace, weight, i
     assert all(np.array_equal(edited[name], wanted[name]) for name in trace)
 
 
-def test_only_what_depends_on_the_edit_changes(trace):
+def test_only_what_depends_on_the_edit_changes_and_the_base_stays_as_it_was(trace):
     edited = trace.edited([Edit("decoder.1.self_attention.query", (1, 2, 0), 3.0)])
     reached = trace.program.downstream(["decoder.1.self_attention.query"])
     assert changed_names(trace, edited) <= reached | set(trace.program.aliases)
     assert "decoder.1.self_attention.key" not in reached
     assert "decoder.1.self_attention.scores" in reached
+    before = {name: trace[name].copy() for name in trace}
+    trace.edited([Edit("embedding.tokens.weight", (5, 0), 9.0), Edit("embedding.output", (1, 1), 9.0)]).compute()
+    assert all(np.array_equal(trace[name], before[name]) for name in before)
 
 
 def test_what_is_computed_for_an_edited_trace_is_there_for_its_base(trace):
@@ -75,35 +78,24 @@ def test_what_is_computed_for_an_edited_trace_is_there_for_its_base(trace):
     assert edited.held == set(trace.program.by_name)
 
 
-def test_counting_the_cost_of_an_edit_counts_what_is_to_be_done(trace):
+def test_counting_the_cost_of_an_edit_counts_what_is_to_be_done_and_no_edits_give_the_base_again(trace):
     trace.compute()
     edited = trace.edited([Edit("output.logits", (0, 0), 4.0)])
     assert edited.pending(["output.probabilities"]) == trace.program.flops(trace.program.step("output.probabilities"))
-
-
-def test_the_base_stays_as_it_was(trace):
-    before = {name: trace[name].copy() for name in trace}
-    trace.edited([Edit("embedding.tokens.weight", (5, 0), 9.0), Edit("embedding.output", (1, 1), 9.0)]).compute()
-    assert all(np.array_equal(trace[name], before[name]) for name in before)
-
-
-def test_no_edits_give_the_base_again(trace):
     edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)])
     assert edited.edited([]) is edited
     assert trace.edited([]) is trace
 
 
-def test_an_alias_can_be_edited(trace):
+def test_windows_show_the_edits_and_an_alias_can_be_edited(trace):
+    edited = trace.edited([Edit("embedding.output", (2, 3), 1.5), Edit("embedding.tokens.weight", (5, 1), 0.5)])
+    assert edited.window("embedding.output", (range(2, 4), range(3, 5)))[0, 0] == 1.5
+    assert edited.window("embedding.tokens.weight", (range(5, 6), range(2)))[0, 1] == 0.5
+    # an alias
     edited = trace.edited([Edit("decoder.0.output", (1, 3), 2.5)])
     assert edited["decoder.0.feed_forward.residual"][1, 3] == 2.5
     assert "output.logits" in changed_names(trace, edited)
     assert edited.explain_cell("decoder.0.output", (1, 3)).edited
-
-
-def test_windows_show_the_edits(trace):
-    edited = trace.edited([Edit("embedding.output", (2, 3), 1.5), Edit("embedding.tokens.weight", (5, 1), 0.5)])
-    assert edited.window("embedding.output", (range(2, 4), range(3, 5)))[0, 0] == 1.5
-    assert edited.window("embedding.tokens.weight", (range(5, 6), range(2)))[0, 1] == 0.5
 
 
 def test_what_was_done_last_to_a_cell_is_told() -> None:
@@ -179,16 +171,13 @@ def test_what_lies_before_the_edits_is_computed_for_one_sentence():
     assert all(array.shape[0] == 1 for array in together._values.shared.values())
 
 
-def test_edits_that_a_trace_has_stay_in_every_sentence():
+def test_edits_that_a_trace_has_stay_in_every_sentence_and_the_trace_as_it_is():
     first = Edit("decoder.0.feed_forward.hidden", (1, 3), 4.0)
     edits = experiments("decoder")[:2]
     together = trace_of("decoder").edited([first]).edited_each(edits)
     for item, each in enumerate(edits):
         wanted = trace_of("decoder").edited([first, *each])["output.logits"]
         np.testing.assert_allclose(together["output.logits"][item], wanted, rtol=1e-10, atol=1e-12)
-
-
-def test_the_trace_itself_stays_as_it_is():
     trace = trace_of("decoder")
     before = trace["output.logits"].copy()
     trace.edited_each(experiments("decoder")).compute()
@@ -196,12 +185,9 @@ def test_the_trace_itself_stays_as_it_is():
     assert all(trace.held_value(name).shape[0] == 1 for name in trace.held)
 
 
-def test_weights_are_the_same_for_all_sentences():
+def test_weights_and_batches_have_no_experiments_of_their_own():
     with pytest.raises(InputError, match="is a weight: it is the same for all sentences"):
         trace_of("decoder").edited_each([[Edit("output.logits.weight", (0, 0), 1.0)]])
-
-
-def test_a_batch_has_no_experiments_of_its_own():
     batch = Model.load("decoder", device="cpu").trace(ids=[IDS, IDS])
     with pytest.raises(UsageError, match="of a single sentence"):
         batch.edited_each([[]])
@@ -236,10 +222,12 @@ def test_a_change_is_what_its_formula_says(trace, change, made):
     assert np.shares_memory(edited[CONTEXT], trace[CONTEXT])
 
 
-def test_a_head_is_changed_alone(trace):
+def test_a_head_is_changed_alone_and_changes_add_up_in_order(trace):
     edited = trace.edited([Scale("0.self_attention.context", 0.0, heads=range(2, 3))])
     wanted = trace.edited([Ablate(CONTEXT, (range(2, 3), range(5), range(4)))])
     np.testing.assert_array_equal(edited["output.logits"], wanted["output.logits"])
+    edited = trace.edited([Add("0.output", 1.0)]).edited([Scale("0.output", 2.0)])
+    np.testing.assert_allclose(edited[STREAM], (trace[STREAM] + 1) * 2, atol=1e-12)
 
 
 def test_windows_of_a_step_that_is_not_kept_have_the_changes(model):
@@ -251,21 +239,14 @@ def test_windows_of_a_step_that_is_not_kept_have_the_changes(model):
     np.testing.assert_allclose(dropped["output.logits"], kept["output.logits"], atol=1e-12)
 
 
+@pytest.mark.parametrize("where", [{}, {"rows": range(1, 4), "columns": range(2)}])
 @pytest.mark.parametrize("axis", [-3, -2, -1])
-def test_a_function_sees_all_its_cells_in_whatever_window_is_asked_for(model, axis):
+def test_a_function_sees_all_its_cells_in_whatever_window_is_asked_for(model, axis, where):
     name = "decoder.0.self_attention.weights"
-    change = Apply(name, function=lambda x: x - x.mean(axis=axis, keepdims=True))
+    change = Apply(name, function=lambda x: x - x.mean(axis=axis, keepdims=True), **where)
     kept, dropped = (model.trace(ids=IDS, budget=budget).edited([change]) for budget in (1 << 30, 0))
     region = range(1, 3), range(2, 5), range(1, 4)
     np.testing.assert_allclose(dropped.window(name, region), kept[name][1:3, 2:5, 1:4], atol=1e-15)
-    part = Apply(name, function=lambda x: x - x.mean(axis=axis, keepdims=True), rows=range(1, 4), columns=range(2))
-    kept, dropped = (model.trace(ids=IDS, budget=budget).edited([part]) for budget in (1 << 30, 0))
-    np.testing.assert_allclose(dropped.window(name, region), kept[name][1:3, 2:5, 1:4], atol=1e-15)
-
-
-def test_changes_add_up_in_order(trace):
-    edited = trace.edited([Add("0.output", 1.0)]).edited([Scale("0.output", 2.0)])
-    np.testing.assert_allclose(edited[STREAM], (trace[STREAM] + 1) * 2, atol=1e-12)
 
 
 def test_weights_are_set_from_arrays(model, trace):
@@ -296,11 +277,6 @@ def test_gradients_pass_through_a_change_as_through_its_formula(trace, change):
     assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
 
 
-def test_no_gradient_passes_through_a_function(trace):
-    with pytest.raises(InputError, match="by a function of yours"):
-        gradients(trace.edited([Apply("0.output", function=np.tanh)]), [5, 3, 6, 4, -1])
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -322,9 +298,11 @@ def test_what_cannot_be_changed_is_refused(trace, change, says):
         trace.edited([change])
 
 
-def test_a_function_has_to_keep_the_shape(trace):
+def test_a_function_has_to_keep_the_shape_and_passes_no_gradient(trace):
     with pytest.raises(InputError, match="the function gave 1 × 5 × 3, not 1 × 5 × 16 numbers"):
         _ = trace.edited([Apply("0.output", function=lambda x: x[..., :3])])[STREAM]
+    with pytest.raises(InputError, match="by a function of yours"):
+        gradients(trace.edited([Apply("0.output", function=np.tanh)]), [5, 3, 6, 4, -1])
 
 
 def test_heads_rows_and_columns_may_be_lists_and_names_patterns(trace):

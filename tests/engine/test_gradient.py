@@ -49,14 +49,6 @@ def test_loss_and_every_gradient_equal_the_reference(reference):
         assert (gradient.shape, gradient.dtype) == (single[name].shape, np.float32), name
 
 
-def test_gradients_are_read_only():
-    computed = gradients(decoder().trace(ids=IDS), TARGETS).values
-    with pytest.raises(TypeError):
-        computed["output.logits"] = 0
-    with pytest.raises(ValueError, match="read-only"):
-        computed["output.logits"][0, 0] = 0
-
-
 SLOPES = {
     "decoder": [
         ("embedding.tokens.weight", (5, 3)),
@@ -116,10 +108,15 @@ def test_gradients_of_a_batch_are_the_mean_over_all_counted_positions():
         assert np.allclose(both.values[name], wanted, rtol=1e-10, atol=1e-14)
 
 
-def test_gradients_do_not_depend_on_what_was_kept():
+def test_gradients_are_read_only_and_do_not_depend_on_what_was_kept():
     model = decoder()
     kept, dropped = (gradients(model.trace(ids=IDS, budget=budget), TARGETS) for budget in (1 << 20, 0))
     assert all(np.array_equal(kept.values[name], dropped.values[name]) for name in kept.values)
+    computed = gradients(decoder().trace(ids=IDS), TARGETS).values
+    with pytest.raises(TypeError):
+        computed["output.logits"] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        computed["output.logits"][0, 0] = 0
 
 
 @pytest.mark.parametrize(
@@ -138,13 +135,10 @@ def test_targets_that_do_not_fit_are_refused(targets, says):
         gradients(decoder().trace(ids=IDS), targets)
 
 
-def test_targets_of_an_encoder_decoder_are_as_long_as_its_decoder_reads():
+def test_gradients_are_refused_of_a_model_without_logits_and_of_targets_of_another_length():
     trace = Model.load("encoder-decoder", device="cpu").trace(ids=IDS, decoder_ids=[0, 3, 5])
     with pytest.raises(InputError, match="1 × 3 token IDs"):
         gradients(trace, TARGETS)
-
-
-def test_a_model_without_logits_has_no_gradients():
     with pytest.raises(InputError, match=r"output\.logits"):
         gradients(Model.load("attention", device="cpu").trace(), [1, 2, 3])
 
@@ -172,7 +166,7 @@ def test_the_gradients_of_the_weights_alone_are_the_same(model):
     assert all(np.array_equal(alone[name], whole.values[name]) for name in alone)
 
 
-def test_the_slope_of_the_smoothed_loss_is_the_gradient(model):
+def test_the_slope_of_the_smoothed_loss_is_the_gradient_for_which_no_scores_are_kept(model):
     trace = model.trace(ids=PAIR)
     name, index, width = "decoder.1.feed_forward.hidden.weight", (3, 2), 1e-5
     value = float(trace[name][index])
@@ -181,9 +175,6 @@ def test_the_slope_of_the_smoothed_loss_is_the_gradient(model):
     ]
     slope = (losses[1] - losses[0]) / (2 * width)
     assert gradients(trace, PAIR_TARGETS, 0.2).values[name][index] == pytest.approx(slope, rel=1e-6)
-
-
-def test_scores_are_not_kept_for_the_backward_pass(model):
     kept = {name.removeprefix("decoder.0.") for name in kept_for_backward(model.program(5))}
     assert {"self_attention.query", "self_attention.weights", "feed_forward.activation"} <= kept
     assert kept.isdisjoint({"self_attention.scores", "self_attention.scaled", "self_attention.masked"})
@@ -229,27 +220,18 @@ def test_the_gradient_of_the_loss_is_its_slope(logits, smoothing):
         assert gradient[index] == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
-def test_positions_that_are_not_counted_have_no_gradient(logits):
+def test_the_right_ones_are_counted_and_parts_of_a_batch_add_up_to_the_whole(logits):
+    whole, gradient = cross_entropy(F64, logits, COUNTED, 0.1)
+    parts = [cross_entropy(F64, logits[i : i + 1], COUNTED[i : i + 1], 0.1, total=4) for i in range(2)]
+    assert sum(loss.mean for loss, _ in parts) == pytest.approx(whole.mean, rel=1e-12)
+    assert np.allclose(np.concatenate([part for _, part in parts]), gradient, rtol=1e-12, atol=0)
+    before = logits.copy()
+    cross_entropy(F64, logits, COUNTED, 0.1)
+    assert np.array_equal(logits, before)
     _, gradient = cross_entropy(F64, logits, COUNTED, 0.1)
     assert not gradient[COUNTED == -1].any()
-
-
-def test_the_right_ones_are_counted(logits):
     logits[0, 0, 2] = logits[1, 0, 4] = 50
     logits[0, 2, 0] = logits[1, 1, 3] = -50
     logits[0, 1] = 0
     loss, _ = cross_entropy(F64, logits, COUNTED)
     assert (loss.right, loss.counted, loss.accuracy) == (2, 4, 0.5)
-
-
-def test_parts_of_a_batch_add_up_to_the_whole(logits):
-    whole, gradient = cross_entropy(F64, logits, COUNTED, 0.1)
-    parts = [cross_entropy(F64, logits[i : i + 1], COUNTED[i : i + 1], 0.1, total=4) for i in range(2)]
-    assert sum(loss.mean for loss, _ in parts) == pytest.approx(whole.mean, rel=1e-12)
-    assert np.allclose(np.concatenate([part for _, part in parts]), gradient, rtol=1e-12, atol=0)
-
-
-def test_the_logits_are_left_as_they_are(logits):
-    before = logits.copy()
-    cross_entropy(F64, logits, COUNTED, 0.1)
-    assert np.array_equal(logits, before)

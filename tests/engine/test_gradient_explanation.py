@@ -89,7 +89,7 @@ def test_a_model_without_logits_has_no_gradients():
     assert has_gradient(Model.load("attention").trace()) == ()
 
 
-def test_the_residual_stream_collects_a_term_from_every_reader():
+def test_the_residual_stream_collects_a_term_from_every_reader_and_the_logits_a_share_less_the_target():
     trace = traced("decoder")
     computed = gradients(trace, TARGETS)
     explained = explain_gradient(trace, computed, TARGETS, "embedding.output", (1, 2))
@@ -100,11 +100,6 @@ def test_the_residual_stream_collects_a_term_from_every_reader():
     ]
     terms = [item.value for item in explained.items if not isinstance(item, Sum) and item.symbol == "+"]
     assert explained.equation == f"{spoken(terms[0])} + {bracketed(terms[1])} = {spoken(explained.recomputed)}"
-
-
-def test_at_the_logits_the_share_less_the_target_is_written_out():
-    trace = traced("decoder")
-    computed = gradients(trace, TARGETS)
     row = next(place for place, target in enumerate(TARGETS) if target >= 0)
     explained = explain_gradient(trace, computed, TARGETS, trace.program.logits, (row, TARGETS[row]))
     count = sum(target >= 0 for target in TARGETS)

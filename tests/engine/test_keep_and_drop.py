@@ -98,13 +98,11 @@ def test_explanations_of_dropped_steps_are_as_kept(model):
         assert again.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 
 
-def test_an_encoder_decoder_in_blocks_equals_the_whole():
+def test_batches_and_two_sequences_in_blocks_equal_the_whole(model):
     model = Model.load("encoder-decoder", device="cpu", dtype="float64", pad_id=1, **SIZES)
     given = {"ids": [IDS, [4, 1] * 3 + [1]], "decoder_ids": [[0, 3, 2, 5, 7, 7], [2, 6, 1, 3, 1, 1]]}
     assert_same(in_blocks(model.trace(**given, budget=0)), model.trace(**given))
-
-
-def test_a_batch_in_blocks_equals_the_whole(model):
+    # three sentences
     rows = [IDS, IDS[::-1], [3] * len(IDS)]
     assert_same(replace(model.trace(ids=rows, budget=0), block=40), model.trace(ids=rows))
 
@@ -241,9 +239,6 @@ def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
     monkeypatch.setattr(parts, "available_memory", lambda: 100 - sum(size * count for size, count in POOL.idle.items()))
     parts.check_memory(80, "a test needs", "use less")
     assert not POOL.idle
-
-
-def test_memory_that_is_free_is_some():
     assert available_memory() > 1 << 20
 
 

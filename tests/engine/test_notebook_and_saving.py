@@ -63,19 +63,16 @@ def test_a_trace_of_many_steps_is_small_in_a_notebook_and_shows_what_is_there():
     assert len(trace._repr_html_().encode()) < 50_000
 
 
-def test_keys_complete():
+def test_texts_are_escaped_in_a_notebook_and_keys_complete(trace):
+    trace.title = "<script>alert(1)</script> & 'x'"
+    assert "<script>" not in trace._repr_html_()
+    assert parsed(trace._repr_html_()) is not None
     trace = Model.load("story", device="cpu").trace("The fox")
     keys = trace._ipython_key_completions_()
     assert set(trace.names) < set(keys)
     assert {"1.output", "0.self_attention.weights", "logits", "0.feed_forward.norm"} <= set(keys)
     assert all(key in trace for key in keys)
     assert len(keys) == len(set(keys))
-
-
-def test_texts_are_escaped_in_a_notebook(trace):
-    trace.title = "<script>alert(1)</script> & 'x'"
-    assert "<script>" not in trace._repr_html_()
-    assert parsed(trace._repr_html_()) is not None
 
 
 def colours(picture: str) -> np.ndarray:

@@ -295,7 +295,13 @@ def test_a_window_reads_only_the_key_heads_of_its_heads(kind, heads, computed, k
     np.testing.assert_allclose(made, result_of(case)[slices(region)], rtol=1e-12)
 
 
-def test_rotation_keeps_lengths_and_leaves_place_0_and_the_other_columns(rng):
+def test_a_pair_is_turned_by_place_times_frequency_so_that_products_depend_on_the_distance_alone(rng):
+    turned = ops.Rotate((0.5, 0.25)).forward(F64, np.array([[[[1.0, 0.0, 0.0, 2.0]]]]), np.array([[3]]))
+    wanted = [math.cos(1.5), -2 * math.sin(0.75), math.sin(1.5), 2 * math.cos(0.75)]
+    np.testing.assert_allclose(turned[0, 0, 0], wanted)
+    op, pair = ops.Rotate((1.0, 0.02)), rng.standard_normal((1, 1, 2, 4))
+    near, far = (op.forward(F64, pair, np.array([places])) for places in ([3, 8], [90, 95]))
+    assert (near[0, 0, 0] @ near[0, 0, 1]) == pytest.approx(far[0, 0, 0] @ far[0, 0, 1], rel=1e-10)
     case = CASES["rotate in part"](rng)
     x, places = case.on(F64)
     turned = case.op.forward(F64, x, places)
@@ -304,27 +310,12 @@ def test_rotation_keeps_lengths_and_leaves_place_0_and_the_other_columns(rng):
     assert np.array_equal(case.op.forward(F64, x, np.zeros_like(places)), x)
 
 
-def test_products_of_rotated_vectors_depend_on_the_distance_alone(rng):
-    op, pair = ops.Rotate((1.0, 0.02)), rng.standard_normal((1, 1, 2, 4))
-    near, far = (op.forward(F64, pair, np.array([places])) for places in ([3, 8], [90, 95]))
-    assert (near[0, 0, 0] @ near[0, 0, 1]) == pytest.approx(far[0, 0, 0] @ far[0, 0, 1], rel=1e-10)
-
-
-def test_a_pair_is_turned_by_place_times_frequency():
-    turned = ops.Rotate((0.5, 0.25)).forward(F64, np.array([[[[1.0, 0.0, 0.0, 2.0]]]]), np.array([[3]]))
-    wanted = [math.cos(1.5), -2 * math.sin(0.75), math.sin(1.5), 2 * math.cos(0.75)]
-    np.testing.assert_allclose(turned[0, 0, 0], wanted)
-
-
-def test_norm_of_a_sum_is_the_layer_norm_of_the_sum(rng):
+def test_norms_are_those_of_a_sum_and_of_rows(rng):
     case = CASES["norm of a sum"](rng)
     *parts, gamma, beta = case.on(F64)
     assert np.array_equal(
         result_of(case), ops.LayerNorm(1e-3).forward(F64, ops.Add().forward(F64, *parts), gamma, beta)
     )
-
-
-def test_rows_have_the_root_mean_square_1_after_rms_norm(rng):
     rows = ops.RmsNorm(1e-12).forward(F64, 30 * rng.standard_normal((2, 4, 6)), np.ones(6))
     np.testing.assert_allclose(np.sqrt((rows**2).mean(axis=-1)), 1, rtol=1e-10)
 
@@ -349,14 +340,11 @@ def test_an_activation_far_out_is_explained(op):
 
 
 # The equation that a working closes with
-def test_a_long_sum_shows_its_first_term_and_its_last():
+def test_a_long_sum_shows_its_first_term_and_its_last_and_what_does_not_give_the_result_makes_no_equation():
     case = CASES["scores"](np.random.default_rng(5))
     working = case.op.explain((0, 0, 0), *(given.source(str(i), 0) for i, given in enumerate(case.inputs)))
     assert len(working.items[0]) == 2
     assert equation_of(working).count("·") == 2
-
-
-def test_items_that_do_not_give_the_result_make_no_equation():
     assert equation_of(Working((Value("a", 2.0), Value("+ b", 3.0)), 7.0)) == ""
     assert equation_of(Working((Value("a", 2.0), Value("b", 3.0)), 5.0)) == ""
     assert equation_of(Working((Value("a", 2.0), Value("+ b", -3.0), Value("· c", 4.0)), -4.0)) == "(2 + (−3)) · 4 = −4"

@@ -77,14 +77,14 @@ def test_a_target_sets_exactly_its_cells(text, step, index, mean):
     np.testing.assert_allclose(edited[step], wanted, rtol=1e-12)
 
 
-def test_a_neuron_of_a_gated_layer_is_a_column_of_the_gated_values():
+def test_neurons_of_a_gated_layer_and_positions_of_a_decoder_are_its_own():
     trace = trace_of("llama")
     assert parse("neuron:decoder.0.feed_forward:2").edits(trace.program)[0].name == "decoder.0.feed_forward.gated"
-
-
-def test_the_position_that_enters_a_decoder_is_of_its_own_embedding():
     trace = trace_of("encoder-decoder")
     assert parse("position:decoder.0:1").edits(trace.program)[0].name == "decoder.embedding.output"
+    trace = post_norm(d_ff=6)
+    neurons = every(trace.program, "neuron:encoder.1.feed_forward")
+    assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *BUILT_IN])
@@ -95,12 +95,6 @@ def test_every_target_can_be_ablated_and_its_text_reads_back(name, kind):
     assert all(parse(str(target)) == target for target in targets)
     for target in targets[:: max(1, len(targets) // 6)]:
         assert np.isfinite(trace.edited(target.edits(trace.program))[last]).all()
-
-
-def test_every_neuron_of_one_layer():
-    trace = post_norm(d_ff=6)
-    neurons = every(trace.program, "neuron:encoder.1.feed_forward")
-    assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
 @pytest.mark.parametrize(

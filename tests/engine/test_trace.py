@@ -122,23 +122,18 @@ def test_only_what_is_needed_is_computed(encoder):
     assert set(encoder.weights.held) == {"embedding.tokens.weight", "encoder.0.self_attention.query.weight"}
 
 
-def test_counting_the_cost_computes_nothing(encoder):
-    whole = encoder.pending(["output.logits"])
+def test_counting_the_cost_computes_nothing_and_ends_where_it_is_known_to_be_more(encoder):
+    last = ["output.logits"]
+    whole = encoder.pending(last)
+    assert encoder.pending(last, whole) == encoder.pending_part("output.logits", 1.0) == whole
+    assert 1000 < encoder.pending(last, 1000) < whole
+    assert 1000 < encoder.pending_part("output.logits", 1.0, 1000) < whole
     assert encoder.held == frozenset()
     assert encoder.weights.held == {}
     encoder["encoder.0.output"]
-    assert 0 < encoder.pending(["output.logits"]) < whole
+    assert 0 < encoder.pending(last) < whole
     encoder["output.logits"]
-    assert encoder.pending(["output.logits"]) == 0
-
-
-def test_what_is_pending_is_counted_until_it_is_known_to_be_more(encoder):
-    last = ["output.logits"]
-    every = encoder.pending(last)
-    assert encoder.pending(last, every) == every
-    assert 1000 < encoder.pending(last, 1000) < every
-    assert encoder.pending_part("output.logits", 1.0) == every
-    assert 1000 < encoder.pending_part("output.logits", 1.0, 1000) < every
+    assert encoder.pending(last) == 0
 
 
 def test_progress_names_every_step_before_it_runs_once_and_then_all_is_there(encoder):
@@ -178,21 +173,23 @@ def test_every_cell_is_explained_to_rounding():
             assert abs(explained.difference) <= 1e-12, (name, index)
 
 
-def test_explain_finds_the_cell_of_a_head(encoder):
+def test_explain_finds_the_cell_of_a_head_and_grains_group_the_steps(encoder):
     name = "encoder.0.self_attention.scaled"
     explained = encoder.explain(name, head=2, row=4, column=1)
     assert (explained.name, explained.index) == (name, (2, 4, 1))
     assert explained.stored == encoder[name][2, 4, 1]
     assert encoder.explain("tokens", row=3).stored == encoder["tokens"][3]
+    step = encoder.program.step("encoder.1.self_attention.scores")
+    groups = [step.group(grain) for grain in ("operation", "sublayer", "layer")]
+    assert groups == [step.name, "encoder.1.self_attention", "encoder.1"]
+    assert encoder.program.step("embedding.output").group("layer") == "embedding"
+    assert encoder.program.step("tokens").group("layer") == "tokens"
 
 
-@pytest.mark.parametrize("index", [(0, 8, 0), (8, 0, 0), (0, 0), (0, 0, -1)])
-def test_a_cell_outside_a_step_is_refused(encoder, index):
-    with pytest.raises(InputError, match=r"encoder\.0\.self_attention\.scores has no cell \[.*\]: it is 8 × 8 × 8"):
-        encoder.explain_cell("encoder.0.self_attention.scores", index)
-
-
-def test_an_unknown_step_is_refused(encoder):
+def test_an_unknown_step_and_a_cell_outside_of_one_are_refused(encoder):
+    for index in ((0, 8, 0), (8, 0, 0), (0, 0), (0, 0, -1)):
+        with pytest.raises(InputError, match=r"encoder\.0\.self_attention\.scores has no cell \[.*\]: it is 8 × 8 × 8"):
+            encoder.explain_cell("encoder.0.self_attention.scores", index)
     ask = (
         encoder.__getitem__,
         lambda name: encoder.window(name, (range(1),)),
@@ -224,14 +221,6 @@ def test_windows_and_explanations_of_a_batch_are_of_one_sentence():
     assert batch.explain_cell(name, (1, 1, 1), item=1).recomputed == pytest.approx(
         single.explain_cell(name, (1, 1, 1)).recomputed, rel=1e-5
     )
-
-
-def test_grains_group_the_steps(encoder):
-    step = encoder.program.step("encoder.1.self_attention.scores")
-    groups = [step.group(grain) for grain in ("operation", "sublayer", "layer")]
-    assert groups == [step.name, "encoder.1.self_attention", "encoder.1"]
-    assert encoder.program.step("embedding.output").group("layer") == "embedding"
-    assert encoder.program.step("tokens").group("layer") == "tokens"
 
 
 def test_extreme_values_give_no_warnings():
@@ -266,12 +255,19 @@ def layered() -> Model:
     return Model.load("encoder", layers=2, device="cpu")
 
 
-def test_a_trace_has_keys_values_items_and_a_length(layered):
+def test_a_trace_has_keys_values_items_and_a_length_and_is_equal_to_itself_alone(layered):
     trace = layered.trace(SHORT)
     assert isinstance(trace, Mapping)
     assert tuple(trace) == tuple(trace.keys()) == trace.names
     assert len(trace) == len(list(trace.items())) == len(trace.names)
     assert {name: array.shape for name, array in trace.items()} == {name: trace[name].shape for name in trace}
+    assert trace == trace
+    assert trace != layered.trace(SHORT)
+    assert len({trace, trace}) == 1
+    names = ("tokens", "encoder.1.output")
+    assert list(trace.to_dict(names)) == list(names)
+    assert list(trace.to_dict()) == list(trace.names)
+    assert all(np.array_equal(array, trace[name]) for name, array in trace.to_dict().items())
 
 
 def test_a_name_is_found_by_its_end(layered):
@@ -285,24 +281,13 @@ def test_a_name_is_found_by_its_end(layered):
         trace["wieghts"]
     assert trace.get("nothing") is None
     assert "self_attention.weights" not in trace  # of two layers
-
-
-@pytest.mark.parametrize("name", ["1.self_attention.weights", "0.self_attention.query.weight", "input.ids", "output"])
-def test_what_is_in_a_trace_can_be_had_from_it(layered, name):
-    trace = layered.trace(SHORT)
-    if name in trace:
-        assert np.array_equal(trace[name], trace.get(name))
-    else:
-        with pytest.raises(InputError):
-            trace[name]
+    assert "output" not in trace
     assert 3 not in trace
-
-
-def test_two_traces_are_equal_only_where_they_are_the_same(layered):
-    trace = layered.trace(SHORT)
-    assert trace == trace
-    assert trace != layered.trace(SHORT)
-    assert len({trace, trace}) == 1
+    for name in ("1.self_attention.weights", "0.self_attention.query.weight", "input.ids"):
+        assert name in trace
+        assert np.array_equal(trace[name], trace.get(name))
+    with pytest.raises(InputError):
+        trace["output"]
 
 
 def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
@@ -319,14 +304,6 @@ def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
     assert listed[weight].shape == one[weight].shape
 
 
-def test_a_dictionary_holds_what_is_asked_for(layered):
-    trace = layered.trace(SHORT)
-    names = ("tokens", "encoder.1.output")
-    assert list(trace.to_dict(names)) == list(names)
-    assert list(trace.to_dict()) == list(trace.names)
-    assert all(np.array_equal(array, trace[name]) for name, array in trace.to_dict().items())
-
-
 def test_it_says_of_what_it_is_in_one_line(layered):
     said = repr(layered.trace(SHORT))
     assert said.startswith("<Trace of encoder: the waves crashed; ")
@@ -336,21 +313,17 @@ def test_it_says_of_what_it_is_in_one_line(layered):
     assert "\n" not in repr(Model.load("attention").trace())
 
 
-def test_edits_of_edits_add_up(layered):
-    trace = layered.trace(SHORT)
-    first = trace.edited([Edit("encoder.0.output", (0, 0), 1.0)])
-    both = first.edited([Edit("encoder.0.output", (1, 0), 2.0), Edit("encoder.0.output", (0, 1), 3.0)])
-    assert both.base is trace
-    assert [both["encoder.0.output"][place] for place in ((0, 0), (1, 0), (0, 1))] == [1.0, 2.0, 3.0]
-    assert len(first.edits) == 1
-
-
-def test_a_region_takes_values_of_its_own_shape(layered):
+def test_a_region_takes_values_of_its_own_shape_and_edits_of_edits_add_up(layered):
     trace = layered.trace(SHORT)
     rows = np.full((1, trace["encoder.0.output"].shape[1]), 7.0)
     edited = trace.edited([Patch.of("0.output", rows, (range(2, 3), range(rows.shape[1])))])
     assert np.array_equal(edited["encoder.0.output"][2:], rows)
     assert np.array_equal(edited["encoder.0.output"][:2], trace["encoder.0.output"][:2])
+    first = trace.edited([Edit("encoder.0.output", (0, 0), 1.0)])
+    both = first.edited([Edit("encoder.0.output", (1, 0), 2.0), Edit("encoder.0.output", (0, 1), 3.0)])
+    assert both.base is trace
+    assert [both["encoder.0.output"][place] for place in ((0, 0), (1, 0), (0, 1))] == [1.0, 2.0, 3.0]
+    assert len(first.edits) == 1
 
 
 @pytest.mark.parametrize("given", [[1, 2, 3], b"bytes", [["the"]]])

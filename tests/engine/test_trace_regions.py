@@ -49,51 +49,40 @@ def by_hand(trace: Trace, changes: Sequence[tuple[str, Setter]]) -> dict[str, np
     return {step.name: values[step.name][0] for step in trace.program.steps}
 
 
-def zero_head(array):
-    array[2] = 0.0
-
-
-def mean_of_head(array):
-    array[1] = array[1].mean(axis=0)
-
-
-def mean_of_two_columns(array):
-    array[:, 3:5] = array[:, 3:5].mean(axis=0)
-
-
-def mean_of_a_row(array):
-    array[4] = array.mean(axis=0)
-
-
-def zero_queries(array):
-    array[1, 2:4, :3] = 0.0
-
-
-def means_of_keys(array):
-    array[0, :, 1:3] = array[0, :, 1:3].mean(axis=0)
-
-
-def counted(array):
-    array[1:3] = np.arange(16).reshape(2, 8)
+def put(where: object, value: object) -> Setter:
+    """Cells set to values, or to what a function makes of the array."""
+    return lambda array: array.__setitem__(where, value(array) if callable(value) else value)
 
 
 def cells(*edits: Edit) -> tuple[tuple[Change, Setter], ...]:
     """Cells that are set, by edits and by hand."""
-    return tuple((edit, lambda array, edit=edit: array.__setitem__(edit.index, edit.value)) for edit in edits)
+    return tuple((edit, put(edit.index, edit.value)) for edit in edits)
 
 
 REGIONS: dict[str, tuple[Change, Setter]] = {
-    "a head set to 0": (Ablate(CONTEXT, (range(2, 3), range(5), range(2))), zero_head),
-    "a head set to its mean": (Ablate(CONTEXT, (range(1, 2), range(5), range(2)), mean=True), mean_of_head),
-    "neurons set to their means": (Ablate(NEURONS, (range(5), range(3, 5)), mean=True), mean_of_two_columns),
-    "a position set to the mean": (Ablate(STREAM, (range(4, 5), range(8)), mean=True), mean_of_a_row),
-    "weights set to 0": (Ablate(f"{SCOPE}.weights", (range(1, 2), range(2, 4), range(3))), zero_queries),
-    "weights set to means": (Ablate(f"{SCOPE}.weights", (range(1), range(5), range(1, 3)), mean=True), means_of_keys),
+    "a head set to 0": (Ablate(CONTEXT, (range(2, 3), range(5), range(2))), put(2, 0.0)),
+    "a head set to its mean": (
+        Ablate(CONTEXT, (range(1, 2), range(5), range(2)), mean=True),
+        put(1, lambda x: x[1].mean(axis=0)),
+    ),
+    "neurons set to their means": (
+        Ablate(NEURONS, (range(5), range(3, 5)), mean=True),
+        put(np.s_[:, 3:5], lambda x: x[:, 3:5].mean(axis=0)),
+    ),
+    "a position set to the mean": (
+        Ablate(STREAM, (range(4, 5), range(8)), mean=True),
+        put(4, lambda x: x.mean(axis=0)),
+    ),
+    "weights set to 0": (Ablate(f"{SCOPE}.weights", (range(1, 2), range(2, 4), range(3))), put(np.s_[1, 2:4, :3], 0.0)),
+    "weights set to means": (
+        Ablate(f"{SCOPE}.weights", (range(1), range(5), range(1, 3)), mean=True),
+        put(np.s_[0, :, 1:3], lambda x: x[0, :, 1:3].mean(axis=0)),
+    ),
     "rows patched": (
         Patch.of(
             STREAM, np.concatenate([np.zeros(8), np.arange(16), np.zeros(16)]).reshape(5, 8), (range(1, 3), range(8))
         ),
-        counted,
+        put(np.s_[1:3], np.arange(16).reshape(2, 8)),
     ),
 }
 CASES: dict[str, tuple[tuple[Change, Setter], ...]] = {name: (case,) for name, case in REGIONS.items()} | {
@@ -140,7 +129,13 @@ def test_what_no_change_reaches_is_shared(trace, case, first):
         assert np.shares_memory(edited[name], trace[name]) == (name not in reached), name
 
 
-def test_a_changed_step_is_not_computed_again_where_the_base_has_it(trace):
+def test_what_the_base_has_is_not_computed_again_and_is_kept_there_whatever_the_budget_of_the_edits(trace):
+    trace.edited([REGIONS["neurons set to their means"][0]], budget=0)["output.logits"]
+    assert CONTEXT in trace.held
+    trace.compute()
+    edited = trace.edited([REGIONS["a head set to 0"][0]], budget=0)
+    edited["output.logits"]
+    assert edited.held == trace.held - trace.program.downstream([CONTEXT])
     trace.compute()
     seen: list[str] = []
     edited = trace.edited([REGIONS["a head set to 0"][0]])
@@ -150,23 +145,16 @@ def test_a_changed_step_is_not_computed_again_where_the_base_has_it(trace):
     assert trace[CONTEXT][2].any()
 
 
-def test_with_a_budget_of_its_own_nothing_is_kept(trace):
-    trace.compute()
-    edited = trace.edited([REGIONS["a head set to 0"][0]], budget=0)
-    edited["output.logits"]
-    assert edited.held == trace.held - trace.program.downstream([CONTEXT])
-
-
-def test_what_no_change_reaches_is_kept_in_the_base_whatever_the_budget_of_the_edits(trace):
-    trace.edited([REGIONS["neurons set to their means"][0]], budget=0)["output.logits"]
-    assert CONTEXT in trace.held
-
-
-def test_changes_are_made_in_order(trace):
+def test_changes_are_made_in_order_and_pass_no_gradient_on(trace, model):
     region = (range(5), range(8))
     edited = trace.edited([Ablate(STREAM, region), Edit(STREAM, (1, 3), 2.0), Ablate(STREAM, (range(1), range(8)))])
     assert edited[STREAM][1, 3] == 2.0
     assert np.count_nonzero(edited[STREAM]) == 1
+    every = tuple(range(size) for size in trace.program.shape(CONTEXT))
+    computed = gradients(trace.edited([Ablate(CONTEXT, every)]), [3, -1, 2, 5, 7]).values
+    assert not computed[f"{SCOPE}.weights"].any()
+    assert not computed[f"{SCOPE}.value"].any()
+    assert computed[CONTEXT].any()
 
 
 def test_a_mean_leaves_padding_out():
@@ -179,11 +167,21 @@ def test_a_mean_leaves_padding_out():
         np.testing.assert_allclose(edited[name][item, :, 2], wanted, rtol=1e-12)
 
 
-def test_a_step_of_another_trace_takes_the_place_of_this_one(model, trace):
+def test_a_step_of_another_trace_takes_the_place_of_this_one_in_rows_too(model, trace):
     other = model.trace(ids=[7, 1, 4, 4, 2], budget=0)
     edited = trace.edited([Patch.between(trace, other, STREAM)])
     assert np.array_equal(edited[STREAM], other[STREAM])
     np.testing.assert_allclose(edited["output.logits"], other["output.logits"], rtol=1e-12)
+    # rows of a longer sentence
+    other = model.trace(ids=[7, 1, 4, 4, 2, 6, 3])
+    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(4, 5))])
+    assert np.array_equal(edited[STREAM][4], other[STREAM][4])
+    assert np.array_equal(edited[STREAM][:4], trace[STREAM][:4])
+    # items of a batch
+    trace, other = model.trace(ids=[IDS, IDS[::-1]]), model.trace(ids=[[1] * 5, [7] * 5])
+    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(2))])
+    assert np.array_equal(edited[STREAM][:, :2], other[STREAM][:, :2])
+    assert np.array_equal(edited[STREAM][:, 2:], trace[STREAM][:, 2:])
 
 
 @pytest.mark.parametrize("block", [7, 1 << 20])
@@ -197,20 +195,6 @@ def test_weights_of_a_head_are_patched_in_windows(model, block):
     np.testing.assert_allclose(edited[name], wanted, rtol=1e-12)
 
 
-def test_rows_of_a_longer_sentence_are_patched(model, trace):
-    other = model.trace(ids=[7, 1, 4, 4, 2, 6, 3])
-    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(4, 5))])
-    assert np.array_equal(edited[STREAM][4], other[STREAM][4])
-    assert np.array_equal(edited[STREAM][:4], trace[STREAM][:4])
-
-
-def test_a_batch_is_patched_item_by_item(model):
-    trace, other = model.trace(ids=[IDS, IDS[::-1]]), model.trace(ids=[[1] * 5, [7] * 5])
-    edited = trace.edited([Patch.between(trace, other, STREAM, rows=range(2))])
-    assert np.array_equal(edited[STREAM][:, :2], other[STREAM][:, :2])
-    assert np.array_equal(edited[STREAM][:, 2:], trace[STREAM][:, 2:])
-
-
 def test_explain_says_which_cells_are_edited(trace):
     edited = trace.edited([REGIONS["a head set to 0"][0]])
     explained = edited.explain(CONTEXT, head=2, row=3, column=1)
@@ -220,14 +204,6 @@ def test_explain_says_which_cells_are_edited(trace):
     cell = trace.edited([Edit("embedding.output", (0, 0), 1.0)]).explain("embedding.output")
     assert (cell.edited, cell.stored) == (True, 1.0)
     assert cell.recomputed == pytest.approx(float(trace["embedding.output"][0, 0]), rel=1e-12)
-
-
-def test_changed_cells_pass_no_gradient_on(model, trace):
-    every = tuple(range(size) for size in trace.program.shape(CONTEXT))
-    computed = gradients(trace.edited([Ablate(CONTEXT, every)]), [3, -1, 2, 5, 7]).values
-    assert not computed[f"{SCOPE}.weights"].any()
-    assert not computed[f"{SCOPE}.value"].any()
-    assert computed[CONTEXT].any()
 
 
 def test_changes_on_a_device_are_as_on_the_cpu(model):

@@ -101,7 +101,7 @@ def test_the_last_row_is_computed_without_the_others(name, runs):
     assert {shape for shape in runs if WORDS in shape} == {(1, WORDS)}
 
 
-def test_a_column_of_logits_reads_only_its_column_of_the_weight(runs):
+def test_only_the_row_or_column_that_is_asked_for_is_computed(runs):
     large().trace(ids=[1] * LENGTH, budget=0).window(LOGITS, (range(4), range(7, 9)))
     assert (4, 2) in runs
     assert not any(WORDS in shape for shape in runs)
