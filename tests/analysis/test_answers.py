@@ -47,13 +47,10 @@ def test_at_any_other_they_are_those_of_the_logits_divided_by_it(trace, temperat
     assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
 
 
-def test_at_0_the_largest_logit_takes_all_and_the_order_stays(trace):
+def test_tokens_of_the_softmax_at_a_temperature_of_0_and_edited_ones_at_1(trace):
     words = likely_at(trace, 0, 3, 0.0)
     assert [each.probability for each in words] == [1, 0, 0]
     assert [each.token for each in words] == [each.token for each in likely_at(trace, 0, 3)]
-
-
-def test_edited_probabilities_are_seen_at_1(trace):
     edited = trace.edited([Edit(PROBABILITIES, (0, 4), 0.9)])
     assert likely_at(edited, 0, 1)[0].token == 4
 
@@ -118,12 +115,18 @@ def traced(family="llama"):
     return Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
 
 
-def test_a_model_loses_nothing_beside_itself():
+def test_a_model_loses_nothing_beside_itself_and_parts_that_only_one_has_are_left_out():
     loss = loss_of(traced(), traced())
     assert [each.name for each in loss.layers] == ["decoder.0.output", "decoder.1.output"]
     assert all((each.error, each.cosine) == (0.0, pytest.approx(1.0)) for each in loss.layers)
     assert all((each.error, each.divergence) == (0.0, 0.0) for each in loss.heads)
     assert (loss.logits.divergence, loss.logits.agreeing, loss.logits.positions) == (0.0, 6, 6)
+    other = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
+    loss = loss_of(traced(), other)
+    assert (loss.layers, loss.heads, loss.logits) == ((), (), None)
+    own = loss_of(other, other)
+    assert own.heads
+    assert own.layers
 
 
 def test_the_head_that_lost_all_comes_first():
@@ -147,15 +150,6 @@ def test_the_divergence_of_the_answers_is_that_of_the_formula():
     assert loss.likeliest == (p[-1].argmax(), q[-1].argmax())
 
 
-def test_parts_that_only_one_has_are_left_out():
-    other = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
-    loss = loss_of(traced(), other)
-    assert (loss.layers, loss.heads, loss.logits) == ((), (), None)
-    own = loss_of(other, other)
-    assert own.heads
-    assert own.layers
-
-
 # How many tokens every expert got, and which ones a token chose
 ROUTED = [5, 7, 9, 33, 12, 8]
 
@@ -165,7 +159,7 @@ def model(request) -> Model:
     return Model.load(REFERENCES / request.param, device="cpu", dtype="float64")
 
 
-def test_every_token_is_counted_with_all_experts_that_it_chose(model):
+def test_every_token_is_counted_with_all_experts_that_it_chose_and_mean_shares_are_over_them(model):
     trace = model.trace(ids=ROUTED)
     for step in expert_steps(trace.program):
         load, shares = expert_load(trace, step), trace[step.name]
@@ -177,21 +171,16 @@ def test_every_token_is_counted_with_all_experts_that_it_chose(model):
             assert len(chosen) == load.chosen
             assert chosen[0][0] == shares[token].argmax()
             assert [share for _, share in chosen] == sorted((share for _, share in chosen), reverse=True)
-
-
-def test_padding_is_no_load(model):
-    trace, alone = model.trace(ids=[2, 2, *ROUTED], mask=[0, 0, *[1] * len(ROUTED)]), model.trace(ids=ROUTED)
-    for step in expert_steps(trace.program):
-        assert expert_load(trace, step).tokens == expert_load(alone, alone.program.step(step.name)).tokens
-
-
-def test_mean_shares_are_over_the_tokens_that_chose_an_expert(model):
-    trace = model.trace(ids=ROUTED)
+    # mean shares
     step = expert_steps(trace.program)[0]
     load, shares = expert_load(trace, step), trace[step.name]
     for expert, mean in enumerate(load.mean_shares):
         own = shares[:, expert][shares[:, expert] > 0]
         assert np.isnan(mean) if not own.size else mean == pytest.approx(own.mean())
+    # padding
+    trace, alone = model.trace(ids=[2, 2, *ROUTED], mask=[0, 0, *[1] * len(ROUTED)]), model.trace(ids=ROUTED)
+    for step in expert_steps(trace.program):
+        assert expert_load(trace, step).tokens == expert_load(alone, alone.program.step(step.name)).tokens
 
 
 def test_a_router_and_its_shares_are_of_one_layer_and_other_steps_of_none():
@@ -207,11 +196,22 @@ def test_a_router_and_its_shares_are_of_one_layer_and_other_steps_of_none():
 ROW = np.array([1.0, 2.0, 4.0], np.float32)
 
 
-def test_both_are_the_same_as_long_as_nothing_overflows() -> None:
+def test_both_are_the_same_until_an_exponential_overflows_or_all_are_zero() -> None:
     both = softmaxes(ROW, 80.0)
     assert not both.breaks
     np.testing.assert_allclose(both.naive, np.exp(ROW) / np.exp(ROW).sum(), rtol=1e-5)
     np.testing.assert_allclose(both.safe, both.naive, rtol=1e-5)
+    # below
+    both = softmaxes(ROW, -200.0)
+    assert both.breaks
+    assert not both.powers.any()
+    np.testing.assert_allclose(both.safe, softmaxes(ROW).safe, rtol=1e-4)
+    # masked scores
+    row = np.array([0.0, -np.inf], np.float32)
+    raised = breaking_point(row)
+    assert raised == 89.0
+    both = softmaxes(row, raised)
+    assert both.safe.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -223,21 +223,6 @@ def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before(kin
     assert not softmaxes(row, raised - 1).breaks
     assert np.isnan(softmaxes(row, raised).naive).any()
     np.testing.assert_allclose(softmaxes(row, raised).safe, softmaxes(row).safe, rtol=1e-5)
-
-
-def test_it_breaks_below_too_where_every_exponential_is_zero() -> None:
-    both = softmaxes(ROW, -200.0)
-    assert both.breaks
-    assert not both.powers.any()
-    np.testing.assert_allclose(both.safe, softmaxes(ROW).safe, rtol=1e-4)
-
-
-def test_masked_scores_stay_without_a_share() -> None:
-    row = np.array([0.0, -np.inf], np.float32)
-    raised = breaking_point(row)
-    assert raised == 89.0
-    both = softmaxes(row, raised)
-    assert both.safe.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,9 @@ def test_a_head_counts_what_its_rows_of_the_output_matrix_write():
     assert any(term.name == "decoder.norm.bias" and np.isclose(term.value, beta @ table) for term in attribution.terms)
 
 
-def test_in_float32_the_remainder_is_rounding():
+def test_in_float32_the_remainder_is_rounding_and_what_cannot_be_attributed_is_refused():
     attribution = attribute(traced("story", "float32"), 11)
     assert 0 < abs(attribution.remainder) < 1e-4
-
-
-def test_what_cannot_be_attributed_is_refused():
     trace = traced("story")
     for arguments, says in (((99_999,), "no token 99999"), ((1, -3), "no token -3")):
         with pytest.raises(InputError, match=says):
@@ -168,7 +165,7 @@ def test_gradient_times_input_is_that_product(trace):
     assert attribution.remainder is None
 
 
-def test_integrated_gradients_can_end_at_every_step_of_a_point(trace):
+def test_integrated_gradients_can_end_at_every_step_of_a_point_and_what_is_no_input_is_refused(trace):
     told = []
 
     def report(what):
@@ -179,6 +176,12 @@ def test_integrated_gradients_can_end_at_every_step_of_a_point(trace):
     with pytest.raises(KeyboardInterrupt):
         integrated_gradients(trace, METRIC, LAST, report=report)
     assert set(told) == {"1 of 64 points"}
+    with pytest.raises(InputError, match="is no input of one sentence"):
+        gradient_times_input(trace, METRIC, LAST, "decoder.0.self_attention.weights")
+    with pytest.raises(InputError, match="does not fit"):
+        integrated_gradients(trace, METRIC, LAST, baseline=np.ones(3))
+    with pytest.raises(InputError, match="does not depend on"):
+        gradient_times_input(trace, Metric("logit", (1,)), LAST, "output.probabilities")
 
 
 def test_integrated_gradients_are_the_mean_gradient_and_complete(trace):
@@ -207,15 +210,6 @@ def test_the_divergence_is_from_the_sentence_as_it_is(trace):
     assert attribution.remainder == pytest.approx(0, abs=1e-4)
 
 
-def test_what_is_no_input_is_refused(trace):
-    with pytest.raises(InputError, match="is no input of one sentence"):
-        gradient_times_input(trace, METRIC, LAST, "decoder.0.self_attention.weights")
-    with pytest.raises(InputError, match="does not fit"):
-        integrated_gradients(trace, METRIC, LAST, baseline=np.ones(3))
-    with pytest.raises(InputError, match="does not depend on"):
-        gradient_times_input(trace, Metric("logit", (1,)), LAST, "output.probabilities")
-
-
 # Circuits of weights, beside the whole d × d matrices and the words × words one
 
 
@@ -237,7 +231,7 @@ def test_what_a_head_writes_is_its_part_of_the_attention(name):
         assert np.allclose(written, np.array(trace[f"{place}.context"])[each.head], atol=1e-12)
 
 
-def test_values_are_those_of_the_whole_matrices():
+def test_values_are_those_of_the_whole_matrices_of_the_layers_that_there_are():
     trace = Model.load("copy", dtype="float64", device="cpu").trace(ids=[5, 6, 7])
     words = words_of(trace)
     table = np.array(trace["embedding.tokens.weight"])
@@ -254,9 +248,7 @@ def test_values_are_those_of_the_whole_matrices():
             assert np.isclose(np.trace(matrix), eigen.sum().real, atol=1e-9)
         whole = np.linalg.eigvals(table @ each.ov @ leave)
         assert np.isclose(whole.sum().real / np.abs(whole).sum(), words.copying(each), atol=1e-6)
-
-
-def test_only_a_layer_and_what_there_is():
+    # only a layer
     trace = Model.load("copy", device="cpu").trace(ids=[5, 6])
     assert {each.attention.layer for each in circuits(trace, 1)} == {1}
     with pytest.raises(InputError, match="no layer 9"):

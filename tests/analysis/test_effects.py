@@ -90,20 +90,17 @@ def test_without_a_vocabulary_head_the_effect_is_the_relative_change_of_the_last
     assert mean.relative == pytest.approx(wanted, rel=1e-12)
 
 
-def test_padding_is_no_answer():
+def test_padding_is_no_answer_and_a_model_that_tells_lines_apart_answers_at_the_first_token():
     trace = Model.load("encoder", device="cpu", pad_id=1).trace(ids=[2, 5, 3, 1, 1])
     assert answer_positions(trace) == range(2, 3)
     assert counted_positions(trace) == range(3)
-
-
-def test_a_model_that_tells_lines_apart_answers_at_the_first_token():
     model = Model.load("question", device="cpu")
     trace = model.trace("the old sailor hid the map ?")
     assert answer_positions(trace, folder=model.folder) == range(1)
     assert answer_positions(trace, range(3, 4), folder=model.folder) == range(3, 4)
 
 
-def test_effects_come_one_at_a_time_and_only_what_lies_downstream_runs():
+def test_effects_come_one_at_a_time_keep_nothing_and_can_be_ended():
     trace = trace_of("vanilla-decoder")
     trace.compute()
     ran: list[str] = []
@@ -113,29 +110,20 @@ def test_effects_come_one_at_a_time_and_only_what_lies_downstream_runs():
     assert ran
     assert set(ran) <= reached
     assert len(ran) == len(set(ran))
-
-
-def test_the_work_can_be_ended_between_steps():
+    # nothing of the second run is kept
     trace = trace_of("vanilla-decoder")
+    assert trace.held == frozenset()
+    list(effects(trace, every(trace.program, "head")))
+    assert trace.held == trace.plan.names
 
     def stop(step):
         if step.name.endswith(".concat") and trace.held:
             raise InterruptedError
 
+    trace = trace_of("vanilla-decoder")
     with pytest.raises(InterruptedError):
         list(effects(trace, every(trace.program, "head"), before=stop))
-
-
-def test_nothing_of_the_second_run_is_kept():
-    trace = trace_of("vanilla-decoder")
-    before = trace.held
-    list(effects(trace, every(trace.program, "head")))
-    assert before == frozenset()
-    assert trace.held == trace.plan.names
-
-
-def test_a_position_that_is_not_there_is_refused():
-    trace = trace_of("vanilla-decoder")
+    # a position that is not there
     with pytest.raises(InputError, match="there is no position 5: use 0 to 4"):
         list(effects(trace, [parse("layer:decoder.0")], positions=range(5, 6)))
 

@@ -44,10 +44,7 @@ EDITED = {
 }  # fmt: skip
 KINDS: dict[str, Callable[[str, int], list[Change]]] = {
     "set": lambda name, columns: [Set(name, VECTOR.normal(size=columns))],
-    "set in part": lambda name, columns: [Set(name, 0.7, columns=range(columns // 2))],
-    "scale": lambda name, columns: [Scale(name, 1.5)],
     "add": lambda name, columns: [Add(name, VECTOR.normal(size=columns))],
-    "project": lambda name, columns: [Project(name, VECTOR.normal(size=columns))],
     "several": lambda name, columns: [
         Scale(name, 2.0, rows=range(1, 3)), Project(name, VECTOR.normal(size=columns)), Set(name, 0.3, columns=0),
     ],

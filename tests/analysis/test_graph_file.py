@@ -138,13 +138,10 @@ def test_viewers_find_the_word_and_the_probability_of_any_logit() -> None:
         assert float(said.split("(p=")[1].split(")")[0]) == pytest.approx(probability, abs=6e-4)
 
 
-def test_what_cannot_be_seen_in_a_word_is_shown_in_the_file() -> None:
+def test_what_cannot_be_seen_in_a_word_is_shown_in_the_file_and_one_token_has_a_second_column() -> None:
     found = graph(Model.load("decoder", **SMALL).trace(ids=[3, 5, 4, 6]))
     data = replace(found, words={"decoder": ("one", "\n", "\x1b[31m", "two")}).to_json()
     assert data["metadata"]["prompt_tokens"] == ["one", " ␊", " ␛[31m", " two"]
-
-
-def test_a_text_of_one_token_has_a_second_column() -> None:
     data = graph(Model.load("story").trace("Once")).to_json()
     assert data["metadata"]["prompt_tokens"] == ["", "Once"]
     assert data["metadata"]["prompt"] == "Once"

@@ -55,15 +55,12 @@ def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> N
         assert (layer.queries, layer.real, layer.sampled) == (n, n, False)
 
 
-def test_induction_counts_what_followed_earlier_occurrences() -> None:
+def test_induction_counts_what_followed_earlier_occurrences_and_there_is_none_without_repetition() -> None:
     trace = load("decoder").trace(ids=[105, 106, 107, 105, 106, 108])
     layer = measured(trace, Reader())[1]
     weights = trace[layer.attention.name]
     # Token 3 is token 0 again, which 1 followed; token 4 is token 1 again, which 2 followed.
     assert layer.values["induction"] == pytest.approx((weights[:, 3, 1] + weights[:, 4, 2]) / 2)
-
-
-def test_a_text_without_repetition_has_no_induction() -> None:
     layer = measured(load("decoder").trace(ids=[105, 106, 107, 108]), Reader())[0]
     assert all(math.isnan(value) for value in layer.values["induction"])
 
@@ -161,9 +158,15 @@ def pictured(name: str, tokens: int) -> tuple[np.ndarray, np.ndarray]:
     return layer_measures(trace, step, Reader()).pictures, trace[step.name]
 
 
-def test_few_tokens_are_shown_as_they_are() -> None:
+def test_pictures_of_few_tokens_are_the_weights_and_smaller_ones_shares_again() -> None:
     pictures, weights = pictured("encoder", 9)
     np.testing.assert_array_equal(pictures, weights)
+    # smaller
+    pictures, _ = pictured("encoder", 20)
+    small = smaller(pictures[0], 7, 6)
+    assert small.shape == (7, 6)
+    np.testing.assert_allclose(small.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(smaller(pictures[0], 20, 20), pictures[0])
 
 
 @pytest.mark.parametrize("tokens", [33, 64, 100])
@@ -176,25 +179,13 @@ def test_many_are_shares_of_groups_that_sum_to_one(tokens: int) -> None:
     np.testing.assert_allclose(pictures[:, 3, 5], expected, rtol=1e-5)
 
 
-def test_what_a_mask_hides_is_blank() -> None:
+def test_what_a_mask_hides_is_blank_in_smaller_pictures_too() -> None:
     pictures, _ = pictured("decoder", 64)
     assert (np.isnan(pictures) == np.triu(np.ones((SIDE, SIDE), dtype=bool), 1)).all()
-
-
-def test_a_smaller_picture_is_shares_again() -> None:
-    pictures, _ = pictured("encoder", 20)
-    small = smaller(pictures[0], 7, 6)
-    assert small.shape == (7, 6)
-    np.testing.assert_allclose(small.sum(axis=1), 1.0, rtol=1e-5)
-    np.testing.assert_array_equal(smaller(pictures[0], 20, 20), pictures[0])
-
-
-def test_blank_cells_stay_blank_in_a_smaller_picture() -> None:
+    # smaller
     pictures, _ = pictured("decoder", 8)
     assert (np.isnan(smaller(pictures[0], 4, 4)) == np.triu(np.ones((4, 4), dtype=bool), 1)).all()
-
-
-def test_the_largest_cell_is_one_that_had_a_choice() -> None:
+    # the largest cell
     pictures, _ = pictured("decoder", 5)
     assert largest(pictures) == pytest.approx(float(np.nanmax(pictures[:, 1:])))
     assert largest(pictures[:, :1]) == 1.0
@@ -209,17 +200,11 @@ def test_uniform_attention_has_the_logarithm_of_the_keys(keys: int) -> None:
     assert row_entropy(np.full((3, keys), 1 / keys)) == pytest.approx([math.log2(keys)] * 3)
 
 
-def test_attention_to_one_key_has_none() -> None:
+def test_known_distributions_have_their_entropy() -> None:
     entropy = row_entropy(np.eye(5, dtype=np.float32))
     assert entropy.tolist() == [0.0] * 5
     assert not np.signbit(entropy).any()
-
-
-def test_a_row_without_visible_keys_has_none() -> None:
     assert row_entropy(np.zeros((1, 4))).tolist() == [0.0]
-
-
-def test_relative_entropy_is_a_share_of_what_the_visible_keys_allow() -> None:
     shares = relative_entropy(np.array([0.0, 1.0, 1.0]), np.array([1, 2, 4]))
     assert math.isnan(shares[0])
     assert shares[1:].tolist() == [1.0, 0.5]
@@ -239,7 +224,7 @@ def test_every_head_is_the_mean_of_its_rows() -> None:
     assert (entropy.keys, entropy.most_keys, entropy.queries, entropy.real, entropy.sampled) == (3, 5, 5, 5, False)
 
 
-def test_causal_queries_that_see_fewer_than_three_keys_are_left_out() -> None:
+def test_causal_queries_that_see_fewer_than_three_keys_are_left_out_where_others_see_more() -> None:
     trace = model("decoder").trace(ids=[1, 2, 3, 4, 5])
     name = WEIGHTS.format("decoder")
     entropy = head_entropy(trace, name)
@@ -247,9 +232,7 @@ def test_causal_queries_that_see_fewer_than_three_keys_are_left_out() -> None:
     assert entropy.bits == pytest.approx(rows[:, 2:].mean(axis=-1))
     assert entropy.relative == pytest.approx((rows[:, 2:] / np.log2([3, 4, 5])).mean(axis=-1))
     assert (entropy.queries, entropy.real) == (3, 5)
-
-
-def test_a_short_sentence_counts_the_queries_that_see_most() -> None:
+    # a short sentence
     entropy = head_entropy(model("decoder").trace(ids=[1, 2]), WEIGHTS.format("decoder"))
     assert (entropy.keys, entropy.queries) == (2, 1)
     one = head_entropy(model("decoder").trace(ids=[1]), WEIGHTS.format("decoder"))
@@ -257,16 +240,14 @@ def test_a_short_sentence_counts_the_queries_that_see_most() -> None:
     assert all(map(math.isnan, one.relative))
 
 
-def test_padding_changes_nothing() -> None:
+def test_padding_changes_nothing_and_the_item_of_a_batch_is_read() -> None:
     padded = model("encoder", pad_id=0)
     name = WEIGHTS.format("encoder")
     short, long = (head_entropy(padded.trace(ids=ids), name) for ids in ([1, 2, 3, 4], [1, 2, 3, 4, 0, 0]))
     assert long.bits == pytest.approx(short.bits)
     assert long.relative == pytest.approx(short.relative)
     assert (long.most_keys, long.real) == (4, 4)
-
-
-def test_the_item_of_a_batch_is_read() -> None:
+    # a batch
     name, both = WEIGHTS.format("encoder"), [[1, 2, 3, 4], [5, 6, 7, 8]]
     batch = model("encoder").trace(ids=both)
     for item, ids in enumerate(both):
@@ -304,18 +285,12 @@ def test_special_and_separating_tokens_of_a_vocabulary(folder: str, special: set
     assert not parting & {"[CLS]", "<s>", "[PAD]", "<pad>", "the", "[MASK]", "<mask>"}
 
 
-def test_rows_sum_to_one_without_the_hidden_keys() -> None:
+def test_rows_sum_to_one_without_the_hidden_keys_and_it_is_said() -> None:
     weights = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
     left = renormalized(weights, np.array([True, False, False]))
     assert left.tolist() == [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0]]
-
-
-def test_nothing_is_hidden_by_default() -> None:
     weights = np.array([[0.5, 0.5]])
     assert renormalized(weights, np.array([False, False])) is weights
     assert (NOTHING.active, NOTHING.text) == (False, "")
-
-
-def test_what_is_hidden_is_said() -> None:
     assert Hidden(special=True).text == "special tokens hidden, rows renormalised"
     assert Hidden(special=True, first=True).text == "special tokens and first token hidden, rows renormalised"

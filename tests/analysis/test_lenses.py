@@ -40,7 +40,7 @@ def test_after_the_last_layer_it_is_the_model_itself(folder: object) -> None:
             assert expected[row, word] == pytest.approx(probability)
 
 
-def test_an_earlier_layer_goes_through_the_final_norm_and_the_head() -> None:
+def test_an_earlier_layer_goes_through_the_final_norm_and_the_head_edited_as_they_are() -> None:
     trace = trace_of(REFERENCES / "gpt2")
     lens = lens_of(trace.program)
     x = trace["decoder.0.output"]
@@ -48,15 +48,15 @@ def test_an_earlier_layer_goes_through_the_final_norm_and_the_head() -> None:
     normed = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * scale + shift
     expected = normed @ trace["embedding.tokens.weight"].T
     np.testing.assert_allclose(lens.logits(trace, lens.depths[1], range(5)), expected, atol=1e-9)
+    trace = trace_of(REFERENCES / "gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
+    spelled = lens.spell(trace, lens.depths[-1], range(5))
+    assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
 
-def test_it_begins_with_what_enters_the_first_layer() -> None:
+def test_the_lens_begins_with_what_enters_the_first_layer_of_the_stack_that_spells() -> None:
     lens = lens_of(trace_of(REFERENCES / "vanilla-decoder").program)
     assert [depth.title for depth in lens.depths] == ["embedding", "layer 0", "layer 1"]
     assert lens.depths[0].step == "embedding.output"
-
-
-def test_beside_an_encoder_it_is_the_decoder_that_spells() -> None:
     lens = lens_of(trace_of(REFERENCES / "t5").program)
     assert lens.depths[0].step == "decoder.embedding.tokens"
     assert lens.tokens == 3
@@ -71,13 +71,6 @@ def test_windows_and_blocks_give_the_same() -> None:
         part = lens.spell(trace, depth, range(1, 5), 3)
         np.testing.assert_allclose(part.probabilities, expected.probabilities[1:])
         assert (part.words == expected.words[1:]).all()
-
-
-def test_edited_weights_are_used() -> None:
-    trace = trace_of(REFERENCES / "gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
-    lens = lens_of(trace.program)
-    spelled = lens.spell(trace, lens.depths[-1], range(5))
-    assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
 
 def test_a_model_without_a_head_spells_nothing() -> None:

@@ -86,12 +86,15 @@ def test_a_function_reads_any_step_of_one_sentence_whatever_shares_its_pass(mode
         assert got.change == pytest.approx(got.value - metric(trace), abs=1e-12)
 
 
-def test_what_shares_a_pass_is_computed_once(model):
+def test_what_shares_a_pass_is_computed_once_and_nothing_is_kept_for_a_metric_of_the_logits(model, traces):
     trace, ran = model.trace(ids=[5, 6, 7, 8, 9]), []
     trace.compute()
     targets = every(trace.program, "head")[:4]
     list(effects(trace, targets, metric=lambda each: each["output.logits"].sum(), before=lambda step: ran.append(step)))
     assert ran.count(trace.program.step("output.logits")) == 1
+    trace, _ = traces
+    experiments = [(target, target.edits(trace.program)) for target in every(trace.program, "head")]
+    assert not any(edited.plan.names for _, edited, _ in in_passes(trace, experiments))
 
 
 def test_a_function_is_measured_of_every_kind_of_model():
@@ -176,7 +179,9 @@ def test_surveys_measure_ablations_by_functions():
         measure_texts(story, texts, ["ablation"], metric=by["metric"], tokens=(40,))
 
 
-def test_what_is_no_metric_is_refused(traces):
+def test_a_function_says_its_name_and_what_is_no_metric_is_refused(traces):
+    assert OF_LOGITS.said() == "difference"
+    assert OfTrace(lambda trace: 0.0).said() == "a function of the trace"
     trace, other = traces
     for wrong, said in (
         (lambda each: each["1.output"], r"a metric is one number, and this function gave 5 × 64 of them"),
@@ -187,14 +192,3 @@ def test_what_is_no_metric_is_refused(traces):
             next(effects(trace, "head", metric=wrong))
         with pytest.raises(UsageError, match=said):
             next(sweep(trace, other, "head", wrong))
-
-
-def test_a_function_says_its_name():
-    assert OF_LOGITS.said() == "difference"
-    assert OfTrace(lambda trace: 0.0).said() == "a function of the trace"
-
-
-def test_nothing_is_kept_for_a_metric_of_the_logits(traces):
-    trace, _ = traces
-    experiments = [(target, target.edits(trace.program)) for target in every(trace.program, "head")]
-    assert not any(edited.plan.names for _, edited, _ in in_passes(trace, experiments))

@@ -254,11 +254,17 @@ def test_the_estimate_is_exact_where_all_is_linear(tmp_path):
     assert estimate.changes.sum() == pytest.approx(true.other - true.own, rel=1e-6)
 
 
-def test_estimates_of_nodes_together_are_sums_where_the_receiver_is_one():
+def test_any_estimates_together_are_sums_and_one_word_has_paths():
     own, other = sentences("gpt2")
     single = paths(own, other, receivers="logits", metric=METRIC, by="gradient")
     together = paths(own, other, EVERYTHING, "logits", METRIC, by="gradient")
     assert together.changes[0, 0] == pytest.approx(single.changes.sum(), abs=1e-12)
+    model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
+    own, other = model.trace(ids=[5]), model.trace(ids=[6])
+    for by in ("patching", "gradient"):
+        found = paths(own, other, [*SENDERS, tuple(SENDERS)], metric=METRIC, by=by)
+        assert found.values.shape == (12, 1)
+    assert paths(own, other, EVERYTHING, metric=METRIC).values[0, 0] == pytest.approx(found.other, abs=1e-9)
 
 
 # What is measured, and what is refused
@@ -310,15 +316,6 @@ def test_work_is_told_and_can_be_ended():
     for by in ("patching", "gradient"):
         with pytest.raises(KeyboardInterrupt):
             paths(own, other, metric=METRIC, by=by, report=stop, rows=20)
-
-
-def test_one_word_has_paths():
-    model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
-    own, other = model.trace(ids=[5]), model.trace(ids=[6])
-    for by in ("patching", "gradient"):
-        found = paths(own, other, [*SENDERS, tuple(SENDERS)], metric=METRIC, by=by)
-        assert found.values.shape == (12, 1)
-    assert paths(own, other, EVERYTHING, metric=METRIC).values[0, 0] == pytest.approx(found.other, abs=1e-9)
 
 
 @pytest.mark.parametrize(

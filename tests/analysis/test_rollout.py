@@ -43,18 +43,12 @@ def test_it_is_the_product_of_the_layers_in_any_order_of_asking(name: str, budge
         np.testing.assert_allclose(rolled.after(layer).sum(axis=1), 1.0, rtol=1e-13)
 
 
-def test_a_causal_token_has_no_share_of_later_ones() -> None:
-    rolled, _ = rollout("decoder")
-    assert (np.triu(rolled.after(3), 1) == 0.0).all()
-
-
-def test_so_many_layers_are_kept_as_there_is_room_for() -> None:
+def test_as_many_layers_are_kept_as_there_is_room_for_and_a_causal_token_has_no_share_of_later_ones() -> None:
     rolled, _ = rollout("encoder", kept=2 * len(IDS) ** 2 * 8)
     rolled.after(3)
     assert [layer for layer in range(4) if rolled.holds(layer)] == [2, 3]
-
-
-def test_it_ends_when_it_is_no_longer_wanted() -> None:
+    rolled, _ = rollout("decoder")
+    assert (np.triu(rolled.after(3), 1) == 0.0).all()
     rolled, _ = rollout("encoder", budget=0)
 
     def end(_: str) -> None:
@@ -86,17 +80,15 @@ def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None
         assert trace[link.step][link.head, link.query, link.key] == pytest.approx(link.weight)
 
 
-def test_more_than_there_are_gives_all() -> None:
+def test_links_are_of_a_head_not_to_oneself_and_all_where_that_is_asked_after_every_layer() -> None:
     assert len(best_links(load().trace(ids=LINKED), Wanted(10_000))) == 3 * 8 * 36
-
-
-def test_one_head() -> None:
     assert {link.head for link in best_links(load().trace(ids=LINKED), Wanted(20, head=2))} == {2}
-
-
-def test_links_to_oneself_can_be_left_out() -> None:
     best = best_links(load("decoder").trace(ids=LINKED), Wanted(30, itself=False))
     assert all(link.query > link.key for link in best)
+    trace = load().trace(ids=LINKED)
+    sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
+    assert len(sofar) == 3
+    assert {link.layer for link in sofar[0]} == {0}
 
 
 def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
@@ -108,13 +100,6 @@ def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
     hidden = best_links(trace, Wanted(10_000), Reader(model.vocabulary, Hidden(first=True)))
     assert {link.key for link in hidden} == {1, 2, 3, 4, 5}
     assert {link.query for link in hidden} == {2, 3, 4, 5}
-
-
-def test_after_every_layer_there_is_a_list() -> None:
-    trace = load().trace(ids=LINKED)
-    sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
-    assert len(sofar) == 3
-    assert {link.layer for link in sofar[0]} == {0}
 
 
 # Values that analyses give and take: results are never changed, and what is asked for is checked
@@ -129,19 +114,16 @@ def test_results_are_frozen(name: str) -> None:
             assert each.__dataclass_params__.frozen, each  # what is added up meanwhile has eq=False
 
 
-def test_a_small_attention_is_read_at_once() -> None:
-    trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3, 4])
-    (attention,) = attentions(trace.program)
-    assert [len(rows.queries) for rows in Reader().rows(trace, attention, [range(4)])] == [4]
-
-
-def test_a_group_of_attention_is_chosen_by_its_words() -> None:
+def test_a_group_of_attention_is_chosen_by_its_words_and_a_small_one_read_at_once() -> None:
     both = Model.load("encoder-decoder", device="cpu").program(3, 2)
     groups = [chosen_group(both, wanted) for wanted in (None, "decoder", "cross", "encoder")]
     assert groups[0] == groups[3] != groups[1] != groups[2]
     assert "cross" in groups[2]
     with pytest.raises(InputError, match="there is no middle here: choose"):
         chosen_group(both, "middle")
+    trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3, 4])
+    (attention,) = attentions(trace.program)
+    assert [len(rows.queries) for rows in Reader().rows(trace, attention, [range(4)])] == [4]
 
 
 @pytest.mark.parametrize("positions", [range(4, 2), range(2, 2), range(-1, 2), range(2, 7), 6, -7])

@@ -49,13 +49,14 @@ def test_the_nearest_words_are_those_of_the_whole_table(name: str) -> None:
     assert [cosine for _, cosine in nearest] == pytest.approx(np.sort(cosines)[::-1][:3])
 
 
-def test_a_word_of_byte_pairs_is_found_behind_its_space() -> None:
+def test_signs_stand_alone_or_are_left_out_and_a_sum_that_points_nowhere_is_refused(royal: Model) -> None:
+    assert [term.sign for term in terms_of(royal, "king + man − woman sea")] == [1, 1, -1, 1]
     model = Model.load("story")
     assert model.word(terms_of(model, "Mira")[0].token) == "ĠMira"
-
-
-def test_signs_stand_alone_or_are_left_out(royal: Model) -> None:
-    assert [term.sign for term in terms_of(royal, "king + man − woman sea")] == [1, 1, -1, 1]
+    with pytest.raises(InputError, match="points nowhere"):
+        similar(royal.trace("king"), terms_of(royal, "king - king"), 2)
+    with pytest.raises(InputError, match="no embedding of words"):
+        module.table_name(Model.load("attention").trace())
 
 
 @pytest.mark.parametrize(
@@ -64,16 +65,6 @@ def test_signs_stand_alone_or_are_left_out(royal: Model) -> None:
 def test_what_is_no_word_is_refused(royal: Model, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         terms_of(royal, text)
-
-
-def test_a_sum_that_points_nowhere_is_refused(royal: Model) -> None:
-    with pytest.raises(InputError, match="points nowhere"):
-        similar(royal.trace("king"), terms_of(royal, "king - king"), 2)
-
-
-def test_a_model_without_words_is_refused() -> None:
-    with pytest.raises(InputError, match="no embedding of words"):
-        module.table_name(Model.load("attention").trace())
 
 
 def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) -> None:
@@ -113,12 +104,23 @@ def pooling(folder: Path, mode: str) -> Model:
     return Model.load(folder, device="cpu", dtype="float64")
 
 
-def test_parts_of_tokens_and_of_the_bias_add_up_to_the_vector(model):
+def test_parts_of_tokens_and_of_the_bias_add_up_to_the_vector_and_their_shares_to_the_cosine(model):
     vector = sentence_vector(model.trace(ids=FIRST))
     assert vector.parts.shape == (len(FIRST) + 1, 16)
     np.testing.assert_allclose(vector.parts.sum(axis=0), vector.whole, atol=1e-12)
     assert vector.parts[BIAS].any()
     assert vector.length == pytest.approx(1.0)
+    pair = together(*(sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND)))
+    assert pair.shares.sum() == pytest.approx(pair.cosine, abs=1e-12)
+    # a batch
+    batch = model.trace(ids=[FIRST, [*SECOND, 0, 0]])
+    alone, vector = sentence_vector(model.trace(ids=SECOND)), sentence_vector(batch, 1)
+    np.testing.assert_allclose(vector.whole, alone.whole, atol=1e-12)
+    assert not vector.parts[3:5].any()
+    # no modules
+    trace = Model.load(REFERENCES / "bert", device="cpu").trace(ids=FIRST)
+    with pytest.raises(InputError, match="makes no vector of a sentence"):
+        sentence_vector(trace)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -133,50 +135,26 @@ def test_shares_of_pairs_of_tokens_add_up_to_the_cosine(tmp_path, mode):
     assert not pair.shares[BIAS].any()
 
 
-def test_they_do_behind_a_matrix_and_an_activation_too(model):
-    pair = together(*(sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND)))
-    assert pair.shares.sum() == pytest.approx(pair.cosine, abs=1e-12)
-
-
-def test_a_sentence_of_a_batch_is_the_sentence_alone_and_padding_has_no_part(model):
-    batch = model.trace(ids=[FIRST, [*SECOND, 0, 0]])
-    alone, vector = sentence_vector(model.trace(ids=SECOND)), sentence_vector(batch, 1)
-    np.testing.assert_allclose(vector.whole, alone.whole, atol=1e-12)
-    assert not vector.parts[3:5].any()
-
-
-def test_the_largest_shares_are_named_whatever_their_sign():
+def test_the_largest_shares_are_named_whatever_their_sign_and_a_vector_of_nothing_has_none():
     first = SentenceVector(np.array([1.0, 0.0]), np.array([[3.0, 0.0], [-2.0, 0.0], [0.0, 0.0]]))
     second = SentenceVector(np.array([1.0, 1.0]), np.array([[0.5, 1.0], [0.5, 0.0]]))
     largest = together(first, second).largest(3)
     scale = np.sqrt(2.0)
     assert [pair[:2] for pair in largest] == [(0, 0), (0, BIAS), (1, 0)]
     assert [pair[2] for pair in largest] == pytest.approx([1.5 / scale, 1.5 / scale, -1.0 / scale])
-
-
-def test_a_vector_of_nothing_is_like_no_other():
     nothing = SentenceVector(np.zeros(2), np.zeros((2, 2)))
     pair = together(nothing, nothing)
     assert pair.cosine == 0.0
     assert not pair.shares.any()
 
 
-def test_a_model_without_modules_makes_no_vector():
-    trace = Model.load(REFERENCES / "bert", device="cpu").trace(ids=FIRST)
-    with pytest.raises(InputError, match="makes no vector of a sentence"):
-        sentence_vector(trace)
-
-
 # The positional encoding by itself: its values, its parts, and what it promises
-def test_every_cell_is_the_sine_or_cosine_of_the_paper() -> None:
+def test_every_cell_is_the_sine_or_cosine_of_the_paper_as_a_model_adds_them() -> None:
     table = encoding(6, 9)
     for position in range(9):
         for column in range(6):
             angle = position / 10000 ** (2 * (column // 2) / 6)
             assert table[position, column] == pytest.approx(math.cos(angle) if column % 2 else math.sin(angle))
-
-
-def test_it_is_what_a_model_adds() -> None:
     trace = Model.load("encoder", dtype="float64").trace(ids=[1, 2, 3])
     np.testing.assert_array_equal(trace["embedding.positions"], encoding(8, 3))
 
@@ -201,7 +179,7 @@ def test_likeness_depends_on_the_distance_alone() -> None:
         by_distance(7, 4)
 
 
-def test_facts_are_measured() -> None:
+def test_facts_are_measured_and_one_position_has_no_other_beside_it() -> None:
     facts_of_table, table = facts(16, 30), encoding(16, 30)
     assert (facts_of_table.lowest, facts_of_table.highest) == (table.min(), table.max())
     assert -1 <= facts_of_table.lowest < facts_of_table.highest <= 1
@@ -213,9 +191,6 @@ def test_facts_are_measured() -> None:
     assert apart == pytest.approx(np.linalg.norm(table[a] + table[b] - table[c] - table[d]))
     assert apart > 0.01
     assert facts_of_table.longer == 0.0
-
-
-def test_one_position_has_no_other_beside_it() -> None:
     assert facts(4, 1).nearest[0] == math.inf
 
 

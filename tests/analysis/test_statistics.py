@@ -31,35 +31,26 @@ from tui_transformer.views.chart_data import GRADIENT_KINDS, MOST_BARS, gradient
 
 
 # Statistics and histograms of arrays with known numbers
-def test_statistics_are_those_of_the_whole_population() -> None:
+def test_statistics_are_those_of_the_whole_population_without_masked_cells() -> None:
     numbers = statistics(np.array([[0.0, 3.0], [4.0, -3.0]], dtype=np.float32))
     assert (numbers.count, numbers.masked) == (4, 0)
     assert (numbers.mean, numbers.low, numbers.high) == (1.0, -3.0, 4.0)
     assert numbers.deviation == pytest.approx(math.sqrt(30 / 4))
     assert numbers.norm == pytest.approx(math.sqrt(34))
     assert numbers.zeros == 0.25
-
-
-def test_masked_cells_are_counted_and_left_out() -> None:
     numbers = statistics(np.array([1.0, -math.inf, math.nan, 3.0, math.inf]))
     assert (numbers.count, numbers.masked, numbers.mean, numbers.low, numbers.high) == (2, 3, 2.0, 1.0, 3.0)
-
-
-def test_statistics_of_nothing_are_not_numbers() -> None:
+    # nothing
     numbers = statistics(np.full((2, 2), -np.inf))
     assert (numbers.count, numbers.masked) == (0, 4)
     assert all(
         map(math.isnan, (numbers.mean, numbers.deviation, numbers.low, numbers.high, numbers.norm, numbers.zeros))
     )
-
-
-def test_sums_run_in_float64() -> None:
+    # sums in float64
     values = np.full(1 << 20, 0.1, dtype=np.float32)
     assert statistics(values).mean == pytest.approx(float(np.float32(0.1)), rel=1e-12)
     assert statistics(np.array([3e38, 3e38], dtype=np.float32)).norm == pytest.approx(3e38 * math.sqrt(2), rel=1e-6)
-
-
-def test_whole_numbers_have_statistics() -> None:
+    # whole numbers
     numbers = statistics(np.array([1, 2, 3, 0]))
     assert (numbers.mean, numbers.zeros) == (1.5, 0.25)
 
@@ -68,12 +59,11 @@ def test_counts_and_edges_of_known_values() -> None:
     counts, edges = histogram(np.array([0.0, 1.0, 2.0, 3.0]))
     assert edges.tolist() == [0.0, 1.5, 3.0]
     assert counts.tolist() == [2, 2]
-
-
-def test_a_value_on_an_inner_edge_lies_right_of_it() -> None:
     counts, edges = histogram(np.array([0.0, 1.0, 1.0, 2.0]))
     assert edges.tolist() == [0.0, 1.0, 2.0]
     assert counts.tolist() == [1, 3]
+    counts, edges = histogram(np.full(3, -np.inf))
+    assert (counts.tolist(), edges.tolist()) == ([0], [0.0, 1.0])
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64, 10_000])
@@ -98,11 +88,6 @@ def test_equal_values_fill_one_bin_around_them(value: float) -> None:
     assert low < value < high
 
 
-def test_nothing_to_count_is_one_empty_bin() -> None:
-    counts, edges = histogram(np.full(3, -np.inf))
-    assert (counts.tolist(), edges.tolist()) == ([0], [0.0, 1.0])
-
-
 @pytest.mark.parametrize("values", [[1.0, np.nextafter(1.0, 2.0)] * 50, [-1.7e308, 1.7e308, 0.0]])
 def test_edges_rise_for_very_near_and_very_far_values(values: list[float]) -> None:
     counts, edges = histogram(np.array(values))
@@ -112,19 +97,10 @@ def test_edges_rise_for_very_near_and_very_far_values(values: list[float]) -> No
 
 
 # Which rows of a large matrix are read
-def test_all_rows_are_one_run_where_they_fit() -> None:
+def test_rows_are_evenly_spaced_where_not_all_fit_and_runs_where_they_are_neighbours() -> None:
     assert row_sample(range(8), columns=10, cells=80) == (range(8),)
-
-
-def test_too_many_rows_become_evenly_spaced_ones() -> None:
     assert row_sample(range(100), columns=10, cells=40) == (range(1), range(25, 26), range(50, 51), range(75, 76))
-
-
-def test_gaps_between_rows_separate_runs() -> None:
     assert row_sample([0, 1, 4, 5, 6, 9], columns=1) == (range(2), range(4, 7), range(9, 10))
-
-
-def test_a_row_wider_than_the_bound_is_still_read() -> None:
     assert row_sample(range(3), columns=1_000, cells=10) == (range(1),)
 
 
@@ -148,22 +124,13 @@ def stream_of(architecture: str, **sizes: object) -> tuple[str, ...]:
     return stream
 
 
-def test_post_norm_layers_put_sums_and_norms_on_the_stream() -> None:
+def test_the_stream_has_sums_and_norms_as_they_are_placed_from_the_embedding_on() -> None:
     stream = stream_of("encoder", layers=2, norm="post")
     parts = [f"{sublayer}.{part}" for sublayer in ("self_attention", "feed_forward") for part in ("residual", "norm")]
     assert stream == ("embedding.output", *(f"encoder.{layer}.{part}" for layer in range(2) for part in parts))
-
-
-def test_pre_norm_layers_put_sums_and_the_last_norm_on_the_stream() -> None:
     sums = [f"decoder.{layer}.{part}.residual" for layer in range(2) for part in ("self_attention", "feed_forward")]
     assert stream_of("decoder", layers=2, norm="pre") == ("embedding.output", *sums, "decoder.norm")
-
-
-def test_without_positions_the_stream_starts_at_the_words() -> None:
     assert stream_of("encoder", positions="none")[0] == "embedding.tokens"
-
-
-def test_bare_attention_has_no_stream() -> None:
     model = Model.load("attention", device="cpu")
     assert streams(model.program(3)) == ()
     assert residual_norms(model.trace()) == ()
@@ -185,26 +152,18 @@ def test_every_stack_has_its_own_stream() -> None:
     )
 
 
-def test_row_norms_are_those_of_pythagoras() -> None:
-    assert row_norms(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist() == [5.0, 0.0]
-    assert row_norms(np.array([[3e38, 0.0]], dtype=np.float32))[0] == pytest.approx(3e38)
-
-
-def test_norms_are_means_over_tokens() -> None:
+def test_norms_are_means_over_tokens_by_pythagoras_without_padding() -> None:
     trace = Model.load("encoder", device="cpu", dtype="float64", layers=2).trace(ids=[1, 2, 3])
     (stack,) = residual_norms(trace)
     assert stack.stack == "encoder"
     assert stack.norms == pytest.approx([np.linalg.norm(trace[step], axis=1).mean() for step in stack.steps])
     assert stack.norms[-1] == pytest.approx(math.sqrt(8), rel=1e-3)  # a fresh layer norm's rows have length √d
-
-
-def test_padding_is_left_out() -> None:
+    assert row_norms(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist() == [5.0, 0.0]
+    assert row_norms(np.array([[3e38, 0.0]], dtype=np.float32))[0] == pytest.approx(3e38)
+    # padding
     model = Model.load("encoder", device="cpu", dtype="float64", pad_id=0)
     (short,), (long,) = (residual_norms(model.trace(ids=ids)) for ids in ([1, 2, 3], [1, 2, 3, 0, 0]))
     assert long.norms == pytest.approx(short.norms)
-
-
-def test_a_sentence_of_nothing_but_padding_still_has_norms() -> None:
     (stack,) = residual_norms(Model.load("encoder", device="cpu", pad_id=0).trace(ids=[0, 0]))
     assert np.isfinite(stack.norms).all()
 
@@ -220,21 +179,15 @@ def computed(trace):
     return gradients(trace, [[2, 3, -1]]).values
 
 
-def test_a_norm_is_the_root_of_the_sum_of_squares():
+def test_every_weight_has_a_norm_and_a_layer_that_of_all_its_weights_together(trace, computed):
     assert norm(np.array([[3.0, 0.0], [0.0, -4.0]])) == 5.0
     assert norm(np.full(4, 1e20, dtype=np.float32)) == pytest.approx(2e20)
-
-
-def test_every_weight_has_a_norm_in_the_order_of_the_forward_pass(trace, computed):
     norms = weight_norms(trace.program, computed)
     assert set(norms) == set(trace.program.weights)
     assert next(iter(norms)) == "embedding.tokens.weight"
     assert list(norms)[-1].startswith("output.logits")
     for name, size in norms.items():
         assert size == pytest.approx(float(np.linalg.norm(computed[name].ravel())))
-
-
-def test_a_layer_is_all_its_weights_together(trace, computed):
     norms = layer_norms(trace.program, computed)
     assert list(norms) == ["embedding", "decoder.0", "decoder.1", "decoder.2", "decoder", "output"]
     parts = [float((computed[name] ** 2).sum()) for name in trace.program.weights if name.startswith("decoder.1.")]
@@ -242,9 +195,6 @@ def test_a_layer_is_all_its_weights_together(trace, computed):
     assert sum(size**2 for size in norms.values()) == pytest.approx(
         sum(size**2 for size in weight_norms(trace.program, computed).values())
     )
-
-
-def test_the_stream_is_followed_from_the_embedding_on(trace, computed):
     norms = stream_norms(trace.program, computed)
     assert next(iter(norms)) == "embedding.output"
     assert norms["embedding.output"] == pytest.approx(float(np.linalg.norm(computed["embedding.output"].ravel())))

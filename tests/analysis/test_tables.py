@@ -65,7 +65,7 @@ def test_what_is_a_list_is_a_sequence_with_flat_rows(name: str):
         _ = table[len(table)]
 
 
-def test_an_attribution_has_the_rows_of_its_terms():
+def test_an_attribution_has_the_rows_of_its_terms_and_a_table_gives_one_after_the_other():
     found = tt.attribute(STORY.trace("The fox"), 40)
     assert found.rows()[0] == {
         "name": found.terms[0].name,
@@ -73,6 +73,9 @@ def test_an_attribution_has_the_rows_of_its_terms():
         "number": None,
         "value": found.terms[0].value,
     }
+    found = tt.effects(copied(5, 6, 5), "layer")
+    assert [next(found), next(found)] == list(found)[:2]
+    assert [next(found, None) for _ in range(len(found) - 1)] == [*list(found)[2:], None]
 
 
 def test_no_more_is_found_than_is_asked_for_and_nothing_twice():
@@ -128,18 +131,12 @@ def test_a_sentence_of_several_is_named(name: str):
     assert read(STORY.trace(["A crow"])) == pytest.approx(alone, abs=1e-6)
 
 
-def test_what_is_of_one_sentence_says_so():
+def test_what_is_of_one_sentence_says_so_and_two_have_to_be_as_long():
     for of in (tt.gradient_times_input, tt.integrated_gradients):
         with pytest.raises(InputError, match="no input of one sentence"):
             of(BOTH, Metric("logit", (40,)))
-
-
-def test_a_table_of_patches_is_of_one_sentence_and_another():
     with pytest.raises(InputError, match="trace each alone"):
         list(tt.sweep(BOTH, BOTH, "layer", Metric("logit", (40,))))
-
-
-def test_sentences_of_unequal_length_are_told_so():
     with pytest.raises(InputError, match="the sentences have 3 and 2 tokens"):
         list(tt.sweep(copied(5, 6, 5), copied(5, 7), "head", METRIC))
     dates = Model.load("dates", device="cpu")
@@ -147,7 +144,7 @@ def test_sentences_of_unequal_length_are_told_so():
     assert len(tt.sweep(own, other, "layer", Metric("logit", (3,)))) == 3  # the decoder's tokens are as many
 
 
-def test_names_may_be_patterns():
+def test_names_may_be_patterns_and_another_stack_named_with_the_kind():
     trace = STORY.trace("The fox")
     assert set(trace.to_dict(["*.0.*.output", "1.output"])) == {
         "decoder.0.self_attention.output",
@@ -157,15 +154,6 @@ def test_names_may_be_patterns():
     assert list(tt.means([trace], ["*.context"])) == [f"decoder.{i}.self_attention.context" for i in range(3)]
     with pytest.raises(InputError, match="no step is called"):
         trace.to_dict(["*.nothing"])
-
-
-def test_another_stack_may_be_named_with_the_kind():
     program, before_there_was_of = Model.load("dates", device="cpu").program(4, 3), cast("Any", "head:encoder")
     of_encoder = tt.table_of(program, "head", "encoder")
     assert tt.table_of(program, before_there_was_of) == of_encoder != tt.table_of(program, "head")
-
-
-def test_a_table_gives_one_after_the_other_as_an_iterator_does():
-    found = tt.effects(copied(5, 6, 5), "layer")
-    assert [next(found), next(found)] == list(found)[:2]
-    assert [next(found, None) for _ in range(len(found) - 1)] == [*list(found)[2:], None]

@@ -59,33 +59,19 @@ def test_the_stand_in_refuses_host_arrays():
         np.asarray(array)
 
 
-def test_every_step_is_as_on_the_cpu(model):
-    assert_same(*traces(model))
-
-
-def test_what_is_handed_out_is_on_the_host(model):
-    _, device = traces(model)
-    assert all(isinstance(device[name], np.ndarray) and not device[name].flags.writeable for name in device)
-
-
-def test_dropped_steps_are_as_on_the_cpu(model):
-    assert_same(traces(model)[0], replace(traces(model, budget=0)[1], block=40))  # rows of a head of 5 × 5 weights
-
-
-def test_windows_are_as_on_the_cpu(model):
+def test_every_step_its_windows_and_explanations_are_as_on_the_cpu_and_on_the_host(model):
     cpu, device = traces(model)
     for name in cpu:
         region = tuple(range(size // 2, size) for size in cpu.program.shape(name))
         np.testing.assert_allclose(device.window(name, region, 0), cpu.window(name, region, 0), rtol=1e-12, atol=1e-14)
-
-
-def test_explanations_are_as_on_the_cpu(model):
-    cpu, device = traces(model)
-    for name in cpu:
         index = tuple(size - 1 for size in cpu.program.shape(name))
         wanted, there = cpu.explain_cell(name, index, 0), device.explain_cell(name, index, 0)
         assert there.recomputed == pytest.approx(wanted.recomputed, rel=1e-12), name
         assert there.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
+    cpu, device = traces(model)
+    assert_same(device, cpu)
+    assert all(isinstance(device[name], np.ndarray) and not device[name].flags.writeable for name in device)
+    assert_same(cpu, replace(traces(model, budget=0)[1], block=40))  # rows of a head of 5 × 5 weights
 
 
 def test_edits_are_as_on_the_cpu(model):

@@ -194,15 +194,12 @@ def test_examples_name_the_text_the_line_and_the_token(story: Model):
         assert texts[example.line - 1].source.text == example.text
 
 
-def test_a_long_text_is_cut(story: Model):
+def test_a_long_text_is_cut_and_one_without_tokens_left_out(story: Model):
     sums = survey(story, items(TEXT), Asked(("first",), length=3))
     assert (sums.counts.texts, sums.counts.tokens, sums.counts.cut) == (1, 3, 1)
     text = next(examples(sums, Origin("story"))).text
     assert TEXT.startswith(text)
     assert story.encode(text).ids == story.encode(TEXT).ids[:3]
-
-
-def test_a_text_without_tokens_is_left_out():
     sums = survey(Model.load("encoder", device="cpu"), items("the waves", "   "), Asked(("first",)))
     assert (sums.counts.texts, sums.counts.left_out) == (1, 1)
 
@@ -256,18 +253,16 @@ def columns(values: list[float]) -> np.ndarray:
     return np.array(values, np.float64)[:, None]
 
 
-def test_mean_and_deviation_are_those_of_exact_arithmetic():
+def test_mean_and_deviation_are_those_of_exact_arithmetic_in_any_order():
     moments, exact = Moments.of(columns(AWKWARD)), [Fraction(value) for value in AWKWARD]
     assert moments.mean(0) == float(statistics.mean(exact))
     assert moments.deviation(0) == pytest.approx(math.sqrt(statistics.variance(exact)), rel=1e-15)
-
-
-def test_a_small_deviation_around_a_large_mean_is_not_lost():
     values = [1.0 + each * 2.0**-40 for each in range(5)]
     assert Moments.of(columns(values)).deviation(0) == pytest.approx(statistics.stdev(range(5)) * 2.0**-40, rel=1e-9)
-
-
-def test_no_order_of_adding_changes_a_bit():
+    moments = Moments.of(columns([1.0, math.nan, math.inf, -math.inf, 2 * LARGEST, 3.0]))
+    assert (int(moments.count[0]), moments.mean(0)) == (2, 2.0)
+    assert math.isnan(Moments.of(columns([math.nan])).mean(0))
+    assert math.isnan(Moments.of(columns([1.0])).deviation(0))
     parts = [Moments.of(columns([value])) for value in AWKWARD[:5]]
     means = {sum_of(order).mean(0) for order in itertools.permutations(parts)}
     assert means == {Moments.of(columns(AWKWARD[:5])).mean(0)}
@@ -278,13 +273,6 @@ def sum_of(parts):
     for part in parts[1:]:
         total = total + part
     return total
-
-
-def test_what_is_no_number_is_not_counted():
-    moments = Moments.of(columns([1.0, math.nan, math.inf, -math.inf, 2 * LARGEST, 3.0]))
-    assert (int(moments.count[0]), moments.mean(0)) == (2, 2.0)
-    assert math.isnan(Moments.of(columns([math.nan])).mean(0))
-    assert math.isnan(Moments.of(columns([1.0])).deviation(0))
 
 
 @pytest.mark.parametrize(
@@ -311,23 +299,17 @@ def candidates(values: list[float], texts: list[int], top: int = 3) -> Examples:
     return Examples.of(np.array([values]), np.array(texts), np.zeros((1, len(values)), np.int64), top)
 
 
-def test_the_strongest_come_first_and_equal_ones_in_order_of_the_texts():
+def test_examples_are_the_strongest_however_texts_were_put_together():
     best = candidates([1.0, 3.0, 3.0, 2.0], [9, 8, 4, 1])
     assert best.texts.tolist() == [[4, 8, 1]]
     assert best.values.tolist() == [[3.0, 3.0, 2.0]]
-
-
-def test_examples_do_not_depend_on_how_texts_were_put_together():
+    best = candidates([math.nan, 1.0], [0, 1])
+    assert best.texts.tolist() == [[1, NONE, NONE]]
     values, texts = [float(text * 7 % 4) for text in range(30)], list(range(30))
     parts = [candidates(values[i : i + 7], texts[i : i + 7]) for i in range(0, 30, 7)]
     whole = candidates(values, texts)
     for order in itertools.permutations(parts):
         assert sum_of(order).texts.tolist() == whole.texts.tolist()
-
-
-def test_fewer_texts_than_examples_leave_places_empty():
-    best = candidates([math.nan, 1.0], [0, 1])
-    assert best.texts.tolist() == [[1, NONE, NONE]]
 
 
 def sums(place: Place, value: float, text: int) -> Sums:
@@ -357,13 +339,10 @@ def test_sums_with_different_measures_add_up_to_all_of_them():
     assert Sums.from_bytes(expected)[0].to_bytes() == expected
 
 
-def test_grouping_changes_nothing():
+def test_grouping_changes_nothing_and_texts_that_are_no_example_any_more_are_let_go():
     a, b, c = sums(ONE, 0.1, 0), sums(TWO, 0.2, 1), sums(ONE, 0.3, 2)
     assert ((a + b) + c).to_bytes() == (a + (b + c)).to_bytes()
     assert (Sums.nothing(3) + a).to_bytes() == a.to_bytes()
-
-
-def test_texts_that_are_no_example_any_more_are_let_go():
     total = sum_of([sums(ONE, float(text), text) for text in range(10)])
     assert sorted(total.sources) == [7, 8, 9]
 
