@@ -29,36 +29,28 @@ def trace():
     return Model.load("decoder").trace("the waves crashed")
 
 
-def test_at_1_the_probabilities_are_those_of_the_trace(trace):
+def test_at_any_temperature_the_probabilities_are_those_of_the_logits_divided_by_it(trace):
     words = likely_at(trace, 1, 3)
     shares = trace[PROBABILITIES][1]
     assert [each.token for each in words] == np.argsort(-shares, kind="stable")[:3].tolist()
     assert [each.probability for each in words] == shares[[each.token for each in words]].tolist()
     assert [each.logit for each in words] == trace[LOGITS][1][[each.token for each in words]].tolist()
-
-
-@pytest.mark.parametrize("temperature", [0.25, 2.0, 100.0])
-def test_at_any_other_they_are_those_of_the_logits_divided_by_it(trace, temperature):
-    scaled = np.exp(trace[LOGITS][2].astype(float) / temperature)
-    words = likely_at(trace, 2, 4, temperature)
-    np.testing.assert_allclose(
-        [each.probability for each in words], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
-    )
-    assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
-
-
-def test_tokens_of_the_softmax_at_a_temperature_of_0_and_edited_ones_at_1(trace):
+    for temperature in (0.25, 2.0, 100.0):
+        scaled = np.exp(trace[LOGITS][2].astype(float) / temperature)
+        words = likely_at(trace, 2, 4, temperature)
+        np.testing.assert_allclose(
+            [each.probability for each in words], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
+        )
+        assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
+    # at 0 the largest logit takes all, and the order stays
     words = likely_at(trace, 0, 3, 0.0)
     assert [each.probability for each in words] == [1, 0, 0]
     assert [each.token for each in words] == [each.token for each in likely_at(trace, 0, 3)]
     edited = trace.edited([Edit(PROBABILITIES, (0, 4), 0.9)])
     assert likely_at(edited, 0, 1)[0].token == 4
-
-
-@pytest.mark.parametrize("temperature", [-1.0, float("nan"), float("inf")])
-def test_a_temperature_that_cannot_be_is_refused(trace, temperature):
-    with pytest.raises(UsageError, match="temperature"):
-        likely_at(trace, 0, 1, temperature)
+    for temperature in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="temperature"):
+            likely_at(trace, 0, 1, temperature)
 
 
 # The score of a text: by the loss of training, by hand, and at temperatures
@@ -90,19 +82,13 @@ def test_every_token_by_hand(short: Trace) -> None:
     assert scored.perplexity == pytest.approx(math.exp(-scored.log_probability / 2))
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
-def test_no_text_is_scored_at_a_temperature_that_cannot_be(short: Trace, temperature: float) -> None:
-    with pytest.raises(UsageError, match="temperature"):
-        score(short, TARGETS, temperature=temperature)
-
-
-@pytest.mark.parametrize("smoothing", [-0.1, 1.0, math.nan])
-def test_a_smoothing_that_cannot_be_is_refused(short: Trace, smoothing: float) -> None:
-    with pytest.raises(UsageError, match="smoothing"):
-        score(short, TARGETS, smoothing=smoothing)
-
-
-def test_a_text_without_a_predicted_token_is_refused(short: Trace) -> None:
+def test_what_cannot_be_scored_is_refused(short: Trace) -> None:
+    for temperature in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(UsageError, match="temperature"):
+            score(short, TARGETS, temperature=temperature)
+    for smoothing in (-0.1, 1.0, math.nan):
+        with pytest.raises(UsageError, match="smoothing"):
+            score(short, TARGETS, smoothing=smoothing)
     with pytest.raises(InputError, match="no token is predicted"):
         score(short, (-1, -1, -1))
 
@@ -214,27 +200,21 @@ def test_both_are_the_same_until_an_exponential_overflows_or_all_are_zero() -> N
     assert both.safe.tolist() == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before(kind: type) -> None:
-    row = ROW.astype(kind)
-    raised = breaking_point(row)
-    assert raised is not None
-    assert softmaxes(row, raised).breaks
-    assert not softmaxes(row, raised - 1).breaks
-    assert np.isnan(softmaxes(row, raised).naive).any()
-    np.testing.assert_allclose(softmaxes(row, raised).safe, softmaxes(row).safe, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "row", [[1e6, 0.0], [3e9, -3e9], [1e30], [-1e38, -np.inf], [0.5, 1e20, np.finfo(np.float32).max]]
-)
-def test_a_row_of_large_scores_breaks_by_a_number_that_it_can_hold(row: list[float]) -> None:
-    scores = np.array(row, np.float32)
-    raised = breaking_point(scores)
-    assert raised is not None
-    assert softmaxes(scores, raised).breaks
-
-
-@pytest.mark.parametrize("row", [[-np.inf], [-np.inf, -np.inf], [np.nan], [np.inf, 0.0], [np.nan, 1.0]])
-def test_a_row_without_shares_cannot_be_broken(row: list[float]) -> None:
-    assert breaking_point(np.array(row, np.float32)) is None
+def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before() -> None:
+    for kind in (np.float32, np.float64):
+        row = ROW.astype(kind)
+        raised = breaking_point(row)
+        assert raised is not None
+        assert softmaxes(row, raised).breaks
+        assert not softmaxes(row, raised - 1).breaks
+        assert np.isnan(softmaxes(row, raised).naive).any()
+        np.testing.assert_allclose(softmaxes(row, raised).safe, softmaxes(row).safe, rtol=1e-5)
+    # a row of large scores breaks by a number that it can hold
+    for row in ([1e6, 0.0], [3e9, -3e9], [1e30], [-1e38, -np.inf], [0.5, 1e20, np.finfo(np.float32).max]):
+        scores = np.array(row, np.float32)
+        raised = breaking_point(scores)
+        assert raised is not None
+        assert softmaxes(scores, raised).breaks
+    # a row without shares cannot be broken
+    for row in ([-np.inf], [-np.inf, -np.inf], [np.nan], [np.inf, 0.0], [np.nan, 1.0]):
+        assert breaking_point(np.array(row, np.float32)) is None

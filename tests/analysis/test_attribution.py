@@ -275,7 +275,7 @@ def test_scores_are_those_of_the_whole_matrices(name):
             assert path.score == pytest.approx(NORM(ov @ read) / (NORM(ov) * NORM(read)), rel=1e-9)
 
 
-def test_compositions_tell_how_far_they_are_and_can_be_ended():
+def test_compositions_tell_how_far_they_are_and_can_be_ended_and_chance_is_the_mean_square_of_turned_directions():
     heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
     said: list[str] = []
     list(compositions(heads, "K", said.append))

@@ -142,16 +142,13 @@ def traces(model) -> tuple[Trace, Trace]:
     return model.trace(ids=COPIED), model.trace(ids=CHANGED)
 
 
-def test_neighbours_that_change_the_same_steps_share_a_pass(traces):
+def test_neighbours_that_change_the_same_steps_share_a_pass_but_long_sentences_are_alone(traces):
     trace, _ = traces
     targets = every(trace.program, "head")
     dealt = list(in_passes(trace, ((each, each.edits(trace.program)) for each in targets)))
     assert [len(group) for group, _, _ in dealt] == [4, 4]
     assert [each for group, _, _ in dealt for each in group] == list(targets)
     assert all(edited.batch == len(items) == 4 for _, edited, items in dealt)
-
-
-def test_long_sentences_are_alone_in_a_pass(traces):
     trace, _ = traces
     experiments = ((each, each.edits(trace.program)) for each in every(trace.program, "head"))
     dealt = list(in_passes(trace, experiments, rows=10))

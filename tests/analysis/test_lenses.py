@@ -73,11 +73,6 @@ def test_windows_and_blocks_give_the_same() -> None:
         assert (part.words == expected.words[1:]).all()
 
 
-def test_a_model_without_a_head_spells_nothing() -> None:
-    with pytest.raises(InputError, match="no output head"):
-        lens_of(Model.load("attention", device="cpu").trace().program)
-
-
 # The tuned lens: fitted on texts, beside least squares by another way, and nearer to the answer than the plain one
 TEXTS = 60
 
@@ -199,7 +194,7 @@ def test_less_the_mean_takes_away_what_a_head_writes_everywhere():
     assert [value for _, value in best] == sorted((value for _, value in best), reverse=True)
 
 
-def test_what_spells_no_words_is_refused():
+def test_what_spells_no_words_is_refused() -> None:
     with pytest.raises(InputError, match="no logits of words"):
         list(head_lens(Model.load("attention").trace(), 0))
     trace = Model.load("copy").trace(ids=[5, 6])
@@ -210,3 +205,5 @@ def test_what_spells_no_words_is_refused():
     bert = Model.load(REFERENCES / "bert").trace(ids=[5, 6])
     with pytest.raises(InputError, match=r"is not linear|no logits of words"):
         list(head_lens(bert, 1))
+    with pytest.raises(InputError, match="no output head"):
+        lens_of(Model.load("attention", device="cpu").trace().program)

@@ -49,7 +49,10 @@ def test_the_nearest_words_are_those_of_the_whole_table(name: str) -> None:
     assert [cosine for _, cosine in nearest] == pytest.approx(np.sort(cosines)[::-1][:3])
 
 
-def test_signs_stand_alone_or_are_left_out_and_a_sum_that_points_nowhere_is_refused(royal: Model) -> None:
+def test_what_is_no_word_is_refused_and_a_sum_that_points_nowhere(royal: Model) -> None:
+    for text, says in (("", "there is no word"), ("nobody", "not one token"), ("9999", "no token")):
+        with pytest.raises(InputError, match=says):
+            terms_of(royal, text)
     assert [term.sign for term in terms_of(royal, "king + man − woman sea")] == [1, 1, -1, 1]
     model = Model.load("story")
     assert model.word(terms_of(model, "Mira")[0].token) == "ĠMira"
@@ -57,14 +60,6 @@ def test_signs_stand_alone_or_are_left_out_and_a_sum_that_points_nowhere_is_refu
         similar(royal.trace("king"), terms_of(royal, "king - king"), 2)
     with pytest.raises(InputError, match="no embedding of words"):
         module.table_name(Model.load("attention").trace())
-
-
-@pytest.mark.parametrize(
-    ("text", "says"), [("", "there is no word"), ("nobody", "not one token"), ("9999", "no token")]
-)
-def test_what_is_no_word_is_refused(royal: Model, text: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        terms_of(royal, text)
 
 
 def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) -> None:
@@ -159,7 +154,7 @@ def test_every_cell_is_the_sine_or_cosine_of_the_paper_as_a_model_adds_them() ->
     np.testing.assert_array_equal(trace["embedding.positions"], encoding(8, 3))
 
 
-def test_sines_are_even_and_cosines_odd() -> None:
+def test_sines_are_even_and_cosines_odd_and_sizes_that_cannot_be_are_refused() -> None:
     assert columns_of(6, "sin") == (0, 2, 4)
     assert columns_of(6, "cos") == (1, 3, 5)
     assert columns_of(6, "all", (4, 1)) == (4, 1)
@@ -167,6 +162,9 @@ def test_sines_are_even_and_cosines_odd() -> None:
     for part, chosen, says in (("sin", (1,), "none of the dimensions is a sin"), ("all", (6,), "no dimension 6")):
         with pytest.raises(UsageError, match=says):
             columns_of(6, part, chosen)
+    for width, count in ((0, 3), (4, 0), (4, 1 << 21)):
+        with pytest.raises(UsageError):
+            encoding(width, count)
 
 
 def test_likeness_depends_on_the_distance_alone() -> None:
@@ -192,9 +190,3 @@ def test_facts_are_measured_and_one_position_has_no_other_beside_it() -> None:
     assert apart > 0.01
     assert facts_of_table.longer == 0.0
     assert facts(4, 1).nearest[0] == math.inf
-
-
-@pytest.mark.parametrize(("width", "count"), [(0, 3), (4, 0), (4, 1 << 21)])
-def test_sizes_that_cannot_be_are_refused(width: int, count: int) -> None:
-    with pytest.raises(UsageError):
-        encoding(width, count)

@@ -110,12 +110,6 @@ def test_a_file_of_the_bare_decoder_has_no_prefix_and_a_tied_head_the_table(chan
     )
 
 
-def test_the_width_of_a_head_of_qwen3_is_128_where_the_file_does_not_say():
-    given = reference_of("qwen3").config()
-    del given["head_dim"]
-    assert family_of("qwen3").from_json(given).head_width == 128
-
-
 # Rotary positions
 
 
@@ -198,9 +192,12 @@ def test_queries_and_keys_are_turned_by_the_settings_of_the_file(changed, settin
         np.testing.assert_allclose(trace[f"{A}.{name}_rotated"], wanted, rtol=0, atol=1e-12)
 
 
-def test_yarn_takes_the_length_of_the_model_for_the_old_context_where_the_file_says_none():
+def test_yarn_takes_the_length_of_the_model_for_the_old_context_and_a_head_of_qwen3_128_where_the_file_says_none():
     given = {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}, "max_position_embeddings": 16}
     assert read_rope(given).original_max_position_embeddings == 16
+    given = reference_of("qwen3").config()
+    del given["head_dim"]
+    assert family_of("qwen3").from_json(given).head_width == 128
 
 
 # Windows

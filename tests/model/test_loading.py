@@ -66,7 +66,7 @@ def test_a_tokenizer_is_saved_with_the_model_and_a_broken_one_told_in_one_line(t
 # Stored types
 
 
-def test_bfloat16_is_the_upper_half_of_float32(folder):
+def test_bfloat16_is_the_upper_half_of_float32_and_its_infinity_refused(folder):
     tensors = load_file(folder / "model.safetensors")
     halves = {name: array.view("<u4") >> 16 for name, array in tensors.items()}
     write_raw(folder / "model.safetensors", {name: ("BF16", half.astype("<u2")) for name, half in halves.items()})
@@ -75,10 +75,7 @@ def test_bfloat16_is_the_upper_half_of_float32(folder):
         wanted = (halves[name] << 16).view("<f4")
         assert np.array_equal(model.weights.get(name, wanted.shape), wanted)
         np.testing.assert_allclose(wanted, tensors[name], rtol=1 / 128)
-
-
-def test_a_bfloat16_infinity_is_refused(folder):
-    tensors = load_file(folder / "model.safetensors")
+    # infinity
     raw = {name: ("BF16", (array.view("<u4") >> 16).astype("<u2")) for name, array in tensors.items()}
     raw[TENSOR][1][2, 3] = 0x7F80
     write_raw(folder / "model.safetensors", raw)
@@ -146,16 +143,14 @@ def test_pickled_weights_beside_safe_ones_do_not_matter_and_among_pickled_files_
 # Weights in several files, by their index
 
 
-def test_several_files_are_read_as_one_and_may_be_links(sharded, tmp_path):
+def test_several_files_are_read_as_one_may_be_links_and_come_behind_a_single_one(sharded, tmp_path):
     assert np.array_equal(logits(sharded), logits("encoder"))
     (tmp_path / "blobs").mkdir()
     for shard in SHARDS:
         shutil.move(sharded / shard, tmp_path / "blobs" / shard[:11])
         (sharded / shard).symlink_to(tmp_path / "blobs" / shard[:11])
     assert np.array_equal(logits(sharded), logits("encoder"))
-
-
-def test_one_file_comes_before_an_index(sharded):
+    # a single file
     Model.load("encoder", device="cpu").save(sharded)
     (sharded / INDEX).write_text("{")
     assert np.array_equal(logits(sharded), logits("encoder"))
@@ -256,11 +251,15 @@ def test_a_form_that_is_not_read_is_named(folder, name, configured):
         assert f"{folder / name}: {FILES[name]}" in refusal(where)
 
 
-def test_such_a_file_beside_weights_does_not_matter(folder):
+def test_a_form_that_is_not_read_does_not_matter_beside_weights_nor_names_that_would_be_one(folder):
     for name in FILES:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     assert Model.load(folder, device="cpu").trace(ids=[1])["output.logits"].shape == (1, 8)
+    tensors = load_file(folder / "model.safetensors")
+    twice = {f"_orig_mod.{name}": np.zeros_like(array) for name, array in tensors.items()}
+    save_file(tensors | twice, folder / "model.safetensors")
+    assert np.array_equal(logits(folder), logits("encoder"))
 
 
 def test_an_adapter_of_pickled_weights_is_named_as_that_and_a_folder_of_nothing_says_what_is_missing(tmp_path):
@@ -270,21 +269,17 @@ def test_an_adapter_of_pickled_weights_is_named_as_that_and_a_folder_of_nothing_
         assert f"{tmp_path}: an adapter (LoRA), which is no model by itself" in refusal(where)
 
 
-@pytest.mark.parametrize(
-    ("content", "base"), [('{"base_model_name_or_path": "org/base"}', " for 'org/base'"), ("{}", "")]
-)
-def test_an_adapter_is_named(tmp_path, content, base):
-    (tmp_path / "adapter_config.json").write_text(content)
-    save_file({"lora": np.zeros(3, "f4")}, tmp_path / "adapter_model.safetensors")
-    for where in (tmp_path, tmp_path / "adapter_model.safetensors"):
-        assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
-
-
-@pytest.mark.parametrize("end", ["ForMultipleChoice", "ForNextSentencePrediction"])
-def test_a_classifier_is_named(folder, end):
-    reconfigured(folder, architectures=[f"Bert{end}"])
-    said = f"config.json: Bert{end} has a head that gives classes, which is not read: save the model below it"
-    assert said in refusal(folder)
+def test_an_adapter_is_named(tmp_path, folder):
+    for content, base in (('{"base_model_name_or_path": "org/base"}', " for 'org/base'"), ("{}", "")):
+        (tmp_path / "adapter_config.json").write_text(content)
+        save_file({"lora": np.zeros(3, "f4")}, tmp_path / "adapter_model.safetensors")
+        for where in (tmp_path, tmp_path / "adapter_model.safetensors"):
+            assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
+    # a classifier
+    for end in ("ForMultipleChoice", "ForNextSentencePrediction"):
+        reconfigured(folder, architectures=[f"Bert{end}"])
+        said = f"config.json: Bert{end} has a head that gives classes, which is not read: save the model below it"
+        assert said in refusal(folder)
 
 
 def test_all_parts_of_pickled_weights_are_converted(folder):
@@ -327,11 +322,4 @@ WRAPPED = {
 def test_names_that_a_wrapper_made_longer_are_understood(folder, wrapped):
     tensors = load_file(folder / "model.safetensors")
     save_file({WRAPPED[wrapped](name): array for name, array in tensors.items()}, folder / "model.safetensors")
-    assert np.array_equal(logits(folder), logits("encoder"))
-
-
-def test_names_are_as_they_are_where_two_would_be_one(folder):
-    tensors = load_file(folder / "model.safetensors")
-    twice = {f"_orig_mod.{name}": np.zeros_like(array) for name, array in tensors.items()}
-    save_file(tensors | twice, folder / "model.safetensors")
     assert np.array_equal(logits(folder), logits("encoder"))

@@ -26,6 +26,10 @@ from tui_transformer.model.local_models import (
 )
 
 
+def test_a_weights_file_names_its_checkpoint(folder):
+    assert Model.load(str(folder / "model.safetensors")).name == folder.parent.name
+
+
 def test_files_of_a_checkpoint_name_it_and_others_do_not(folder, sharded):
     assert find_model(folder / "config.json") == LocalModel(folder.parent.name, "folder", folder)
     for name in ("config.json", INDEX, *SHARDS):
@@ -33,10 +37,6 @@ def test_files_of_a_checkpoint_name_it_and_others_do_not(folder, sharded):
     (folder / "model_old.safetensors").touch()
     for name in ("vocabulary.txt", "model_old.safetensors"):
         assert f"{name}: not a checkpoint: name its folder" in refusal(folder / name)
-
-
-def test_a_weights_file_names_its_checkpoint(folder):
-    assert Model.load(str(folder / "model.safetensors")).name == folder.parent.name
 
 
 @pytest.fixture
@@ -91,16 +91,13 @@ def cache(folder, tmp_path, monkeypatch) -> Path:
     return root
 
 
-def test_a_cached_model_is_found_without_the_network(cache, monkeypatch):
+def test_a_cached_model_is_found_without_the_network_behind_folders_and_by_its_name_alone(cache, monkeypatch, folder):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     model = Model.load("some-org/some.model", device="cpu")
     assert (model.name, model.folder.name) == ("some-org/some.model", COMMIT)
     assert model.changed(dtype="float64").name == "some-org/some.model"
     assert np.array_equal(logits("some-org/some.model"), logits("encoder"))
     assert Model.load(model.folder).name == "some-org/some.model"
-
-
-def test_a_folder_comes_before_the_cache(cache, folder, monkeypatch):
     shutil.copytree(folder, folder.parent / "some-org" / "some.model")
     monkeypatch.chdir(folder.parent)
     assert find_model("some-org/some.model").source == "folder"

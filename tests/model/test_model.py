@@ -56,9 +56,8 @@ def test_random_weights_have_mean_0_and_the_deviation_and_norms_are_the_identity
     assert (table[f"{SCOPE}.norm.bias"] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("ids", "says"),
-    [
+def test_ids_that_cannot_be_are_refused_and_either_they_or_a_text_are_given():
+    for ids, says in (
         ([8], "token ID 8 is outside the vocabulary: IDs go from 0 to 7"),
         ([1, -1], "token ID -1 is outside"),
         ([2**62], "is outside the vocabulary"),
@@ -72,20 +71,12 @@ def test_random_weights_have_mean_0_and_the_deviation_and_norms_are_the_identity
         ([[[1]]], "in rows of the same length"),
         ([[], []], "there are no token IDs"),
         ([1] * 4097, "4097 tokens are more than the 4096 that the model reads"),
-    ],
-)
-def test_ids_that_cannot_be_are_refused(ids, says):
-    with pytest.raises(InputError, match=says):
-        Model.load("encoder", device="cpu").trace(ids=ids)
-
-
-@pytest.mark.parametrize("given", [{}, {"text": TEXT, "ids": [1]}])
-def test_either_a_text_or_ids_are_given(given):
-    with pytest.raises(UsageError, match="either a text or token IDs"):
-        Model.load("encoder", device="cpu").trace(**given)
-
-
-def test_a_text_without_tokens_is_refused_and_one_that_is_too_long_refused_or_cut():
+    ):
+        with pytest.raises(InputError, match=says):
+            Model.load("encoder", device="cpu").trace(ids=ids)
+    for given in ({}, {"text": TEXT, "ids": [1]}):
+        with pytest.raises(UsageError, match="either a text or token IDs"):
+            Model.load("encoder", device="cpu").trace(**given)
     with pytest.raises(InputError, match="no tokens"):
         Model.load("encoder", device="cpu").trace("  ")
     model = Model.load("encoder", device="cpu", max_length=4)
@@ -251,21 +242,15 @@ def test_a_setting_that_cannot_be_is_refused(settings, says):
     assert says in message(**settings)
 
 
-@pytest.mark.parametrize("layers", [0, 1.5, MOST_LAYERS + 1])
-def test_layers_of_a_decoder_that_cannot_be_are_refused(layers):
-    assert f"decoder_layers {layers} is not a whole number" in message("encoder-decoder", decoder_layers=layers)
-
-
-@pytest.mark.parametrize("settings", [{"length": 5}, {"width": 3}, {"vocab_size": 8}, {"d_model": 8}, {"causal": "no"}])
-def test_the_attention_example_cannot_be_resized(settings):
-    assert message("attention", **settings)
-
-
-def test_the_attention_example_reads_no_tokens_and_can_do_without_its_mask():
+def test_the_attention_example_reads_no_tokens_cannot_be_resized_and_can_do_without_its_mask():
     trace = Model.load("attention", device="cpu", causal=False).trace()
     assert trace["encoder.0.self_attention.weights"].min() > 0
     with pytest.raises(InputError, match="reads no tokens"):
         Model.load("attention", device="cpu").trace(ids=[1])
+    for settings in ({"length": 5}, {"width": 3}, {"vocab_size": 8}, {"d_model": 8}, {"causal": "no"}):
+        assert message("attention", **settings)
+    for layers in (0, 1.5, MOST_LAYERS + 1):
+        assert f"decoder_layers {layers} is not a whole number" in message("encoder-decoder", decoder_layers=layers)
 
 
 def test_what_does_not_fit_the_memory_or_a_gpu_that_is_not_there_is_refused(monkeypatch):

@@ -129,9 +129,8 @@ def test_rows_are_made_equally_long_and_one_mask_serves_all():
     assert padded([[5, 6], [7]], None) == ([[5, 6], [7, 0]], [[1, 1], [1, 0]])
 
 
-@pytest.mark.parametrize(
-    ("mask", "message"),
-    [
+def test_a_mask_that_does_not_fit_is_refused_and_sentences_have_none_of_their_own():
+    for mask, message in (
         ([1, 1], "this is 1 × 2, for 1 × 3 tokens"),
         ([[1, 1, 1], [1, 1, 1]], "this is 2 × 3, for 1 × 3 tokens"),
         ([0, 0, 0], "a row of it has no 1"),
@@ -139,19 +138,10 @@ def test_rows_are_made_equally_long_and_one_mask_serves_all():
         ([1.0, 0.5, 1.0], "no other number"),
         (["a", "b", "c"], "no other number"),
         ([[1, 1], [1]], "in rows of the same length"),
-        (None, None),
-    ],
-)
-def test_a_mask_that_does_not_fit_is_refused(mask, message):
-    model = load("llama")
-    if message is None:
-        assert model.trace(ids=[1, 2, 3], mask=mask)["input.visible"].all()
-        return
-    with pytest.raises(InputError, match=message):
-        model.trace(ids=[1, 2, 3], mask=mask)
-
-
-def test_sentences_have_no_mask_of_their_own():
+    ):
+        with pytest.raises(InputError, match=message):
+            load("llama").trace(ids=[1, 2, 3], mask=mask)
+    assert load("llama").trace(ids=[1, 2, 3], mask=None)["input.visible"].all()
     model = Model.load("decoder", device="cpu")
     with pytest.raises(UsageError, match="several sentences make their own mask"):
         model.trace(["a", "b"], mask=[[1], [1]])
@@ -184,7 +174,7 @@ def test_a_sentence_stands_between_begin_and_end_or_cls_and_sep(english: Model) 
         bracketed(model, model.encode("the waves"))
 
 
-def test_sentences_of_a_batch_are_padded_and_padding_changes_nothing(english: Model) -> None:
+def test_sentences_of_a_batch_are_padded_or_to_a_length(english: Model) -> None:
     sentences = [english.encode(text) for text in ("the dog and the cat", "the dog")]
     batch = batch_of(english, sentences, Framing(bracket=True))
     assert batch.masks == ((1,) * 7, (1, 1, 1, 1, 0, 0, 0))
@@ -193,9 +183,7 @@ def test_sentences_of_a_batch_are_padded_and_padding_changes_nothing(english: Mo
     alone = english.trace(ids=batch.ids[1][:4])
     name = "encoder.0.output"
     np.testing.assert_allclose(trace[name][1, :4], alone[name], rtol=0, atol=1e-5)
-
-
-def test_a_sentence_is_padded_to_a_length(english: Model) -> None:
+    # to a length
     assert batch_of(english, [english.encode("the dog")]).masks is None
     batch = batch_of(english, [english.encode("the dog")], Framing(pad_to=4))
     assert batch.masks == ((1, 1, 0, 0),)

@@ -89,12 +89,12 @@ def test_yarn_that_is_not_truncated_by_null_has_the_bounds_as_they_are():
     np.testing.assert_allclose(null[:3], [1.0, 0.30260103940963745, 0.07905694097280502], rtol=1e-6)
 
 
-@pytest.mark.parametrize("changes", [{"head_dim": 8}, {"head_dim": None}, {"rotary_pct": None}])
-def test_gpt_neox_has_heads_as_wide_as_its_states_give(changes):
-    config = SIZES | {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}
-    assert family_of("gpt_neox").from_json(config | {"head_dim": 16}).head_width == 16
-    with pytest.raises(UsageError, match=next(iter(changes))):
-        family_of("gpt_neox").from_json(config | changes)
+def test_widths_of_heads_are_those_that_the_states_or_the_file_give():
+    for changes in ({"head_dim": 8}, {"head_dim": None}, {"rotary_pct": None}):
+        config = SIZES | {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}
+        assert family_of("gpt_neox").from_json(config | {"head_dim": 16}).head_width == 16
+        with pytest.raises(UsageError, match=next(iter(changes))):
+            family_of("gpt_neox").from_json(config | changes)
 
 
 @pytest.mark.parametrize("family", ["glm", "glm4", "nemotron", "phi", "stablelm"])
@@ -131,23 +131,17 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changes", "factor"),
-    [
+def test_longrope_makes_columns_longer_as_the_context_was_made_longer():
+    for changes, factor in (
         ({}, np.sqrt(1.0 + np.log(4.0) / np.log(16.0))),
         ({"factor": 2.0}, np.sqrt(1.0 + np.log(2.0) / np.log(16.0))),
         ({"attention_factor": 1.25}, 1.25),
         ({"original_max_position_embeddings": 64}, 1.0),
         ({"original_max_position_embeddings": 128}, 1.0),
-    ],
-)
-def test_longrope_makes_columns_longer_as_the_context_was_made_longer(changes, factor):
-    turn = read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
-    np.testing.assert_allclose(turn.factor, factor)
-
-
-def test_frequencies_follow_the_length_of_the_sentence():
-    """In LongRoPE each is divided by its own number; in dynamic positions their base is larger in longer ones."""
+    ):
+        turn = read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
+        np.testing.assert_allclose(turn.factor, factor)
+    # In LongRoPE each is divided by its own number; in dynamic positions their base is larger in longer ones.
     turn = read_rope({"rope_parameters": LONG, "max_position_embeddings": 64}).rotary(4)
     np.testing.assert_allclose(turn.of(16), [1.0, 0.1 / 1.5])
     np.testing.assert_allclose(turn.of(17), [0.5, 0.1 / 3.0])
@@ -181,18 +175,15 @@ def test_longrope_that_cannot_be_is_refused_by_name(changes, named):
         read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
 
 
-@pytest.mark.parametrize("kind", ["su", "yarn", "longrope"])
-def test_old_names_of_longrope_are_read_in_phi3(kind):
-    scaling = {"type": kind, "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
-    raw = SIZES | {"rope_scaling": scaling, "original_max_position_embeddings": 32, "max_position_embeddings": 64}
-    rope = family_of("phi3").from_json(raw).rope_parameters
-    assert (rope.rope_type, rope.original_max_position_embeddings, rope.factor) == ("longrope", 32, 2.0)
-
-
-@pytest.mark.parametrize("kind", ["linear", "dynamic", "llama3", "ntk", None, 5])
-def test_other_scalings_are_refused_in_phi3(kind):
-    with pytest.raises(UsageError, match="rope_type"):
-        family_of("phi3").from_json(SIZES | {"rope_scaling": {"type": kind, "factor": 2.0}})
+def test_old_names_of_longrope_are_read_in_phi3_and_other_scalings_refused():
+    for kind in ("su", "yarn", "longrope"):
+        scaling = {"type": kind, "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+        raw = SIZES | {"rope_scaling": scaling, "original_max_position_embeddings": 32, "max_position_embeddings": 64}
+        rope = family_of("phi3").from_json(raw).rope_parameters
+        assert (rope.rope_type, rope.original_max_position_embeddings, rope.factor) == ("longrope", 32, 2.0)
+    for kind in ("linear", "dynamic", "llama3", "ntk", None, 5):
+        with pytest.raises(UsageError, match="rope_type"):
+            family_of("phi3").from_json(SIZES | {"rope_scaling": {"type": kind, "factor": 2.0}})
 
 
 def model_of(folder: Path, **scaling: object) -> Model:

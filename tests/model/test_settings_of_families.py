@@ -287,34 +287,25 @@ def test_distances_of_falcon_are_divided_as_its_scores_are():
     assert attention.score_bias.slopes == pytest.approx([2.0**-power / math.sqrt(8) for power in (2, 4, 6, 8)])
 
 
-def test_a_model_of_texts_sees_keys_on_both_sides_of_half_a_window():
-    raw = settings_of("gemma3") | {"use_bidirectional_attention": True, "sliding_window": 8}
-    first, second = (layer.attention for layer in layers_of(raw))
-    assert (first.causal, first.window, second.causal, second.window) == (False, 5, False, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "full", "sliding"),
-    [
+def test_windows_may_be_on_both_sides_and_layers_with_one_have_their_own_rotary_positions():
+    for name, old, full, sliding in (
         ("gemma3", {"rope_theta": 50.0, "rope_local_base_freq": 7.0}, 50.0, 7.0),
         ("gemma3", {}, 1e6, 1e4),
         ("olmo3", {"rope_theta": 50.0}, 50.0, 5e5),
         ("olmo3", {}, 5e5, 5e5),
-    ],
-)
-def test_layers_with_a_window_have_their_own_rotary_positions(name, old, full, sliding):
-    raw = settings_of(name) | old
-    del raw["rope_parameters"]
-    ropes = read(raw).rope_parameters
-    assert (ropes.full_attention.rope_theta, ropes.sliding_attention.rope_theta) == (full, sliding)
-
-
-def test_old_scaling_is_that_of_the_layers_without_a_window():
+    ):
+        raw = settings_of(name) | old
+        del raw["rope_parameters"]
+        ropes = read(raw).rope_parameters
+        assert (ropes.full_attention.rope_theta, ropes.sliding_attention.rope_theta) == (full, sliding)
     raw = settings_of("gemma3") | {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
     with_window, without = (layer.attention.rotary.frequencies for layer in layers_of(raw))
     np.testing.assert_allclose(with_window[0], 1.0)
     np.testing.assert_allclose(without[0], 1 / 8)
     assert read(settings_of("gemma") | {"hidden_act": "gelu"}).hidden_act == "gelu_pytorch_tanh", "an old name too"
+    raw = settings_of("gemma3") | {"use_bidirectional_attention": True, "sliding_window": 8}
+    first, second = (layer.attention for layer in layers_of(raw))
+    assert (first.causal, first.window, second.causal, second.window) == (False, 5, False, None)
 
 
 def parallel_of(name, **changes):

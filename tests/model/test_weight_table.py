@@ -21,22 +21,18 @@ def weight(part: Part, tensor: np.ndarray, name: str = QUERY, **options) -> np.n
     return place.numbers(place.make(place.take(tensor)))
 
 
-def test_parts_side_by_side_are_cut_by_their_sizes():
+def test_parts_side_by_side_are_cut_by_their_sizes_of_every_head_and_pairs_become_halves():
     tensor = np.arange(24.0).reshape(8, 3)
     parts = [weight(Part("model.layers.{}.attn", cut(i, lambda _: (4, 2, 2))), tensor) for i in range(3)]
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), tensor.T)
     with pytest.raises(ValueError, match="sum"):
         weight(Part("model.layers.{}.attn", cut(0, lambda _: (4, 2))), tensor)
-
-
-def test_rows_of_every_head_are_gathered():
+    # of every head
     tensor = np.arange(2 * 3 * 3.0).reshape(6, 3)  # two heads of q, k, v, each one row
     for place, rows in enumerate(([0, 3], [1, 4], [2, 5])):
         part = Part("model.layers.{}.attn", of_every_head(place))
         np.testing.assert_array_equal(weight(part, tensor), tensor[rows].T)
-
-
-def test_pairs_become_halves():
+    # pairs
     tensor = np.arange(8.0).reshape(8, 1)
     take = halves_of_pairs(lambda config: config.width)
     assert weight(Part("model.layers.{}.attn", take), tensor)[0].tolist() == [0, 2, 1, 3, 4, 6, 5, 7]

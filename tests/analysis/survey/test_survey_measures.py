@@ -204,20 +204,15 @@ def test_a_long_text_is_cut_and_one_without_tokens_left_out(story: Model):
     assert (sums.counts.texts, sums.counts.left_out) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("model", "asked", "said"),
-    [
+def test_what_a_model_lacks_is_said_before_texts_are_read(monkeypatch: pytest.MonkeyPatch):
+    for model, asked, said in (
         ("attention", Asked(), "no vocabulary"),
         ("story", Asked(layers=frozenset({9})), "there is no layer 9: layers are 0 to"),
-    ],
-)
-def test_what_a_model_lacks_is_said_before_texts_are_read(model: str, asked: Asked, said: str):
-    loaded = Model.load(model, device="cpu")
-    with pytest.raises(InputError, match=said):
-        check_asked(loaded, asked)
-
-
-def test_a_model_without_heads_that_can_be_measured_still_has_neurons(monkeypatch: pytest.MonkeyPatch):
+    ):
+        loaded = Model.load(model, device="cpu")
+        with pytest.raises(InputError, match=said):
+            check_asked(loaded, asked)
+    # a model without heads that can be measured still has neurons
     model = Model.load("story", device="cpu")
     monkeypatch.setattr("tui_transformer.analysis.survey.measures.attentions", lambda _: ())
     check_asked(model, Asked(("neurons", "lens")))
@@ -225,24 +220,18 @@ def test_a_model_without_heads_that_can_be_measured_still_has_neurons(monkeypatc
         check_asked(model, Asked(("neurons", "first")))
 
 
-def test_measures_are_chosen_by_name():
+def test_measures_are_chosen_by_name_and_rows_have_units():
     assert chosen(["induction", "entropy", "induction"]) == ("entropy", "induction")
     with pytest.raises(UsageError, match="no measure is called 'surprise'"):
         chosen(["surprise"])
-
-
-@pytest.mark.parametrize(
-    ("row", "unit"),
-    [
+    for row, unit in (
         ("entropy", "bits"),
         ("ablation:change", "nats"),
         ("ablation-mean:relative", ""),
         ("lens:depth", "layers"),
         ("kind:word", ""),
-    ],
-)
-def test_rows_have_units(row: str, unit: str):
-    assert unit_of(row) == unit
+    ):
+        assert unit_of(row) == unit
 
 
 # Sums of a survey: exact, and the same however they are put together
@@ -275,22 +264,16 @@ def sum_of(parts):
     return total
 
 
-@pytest.mark.parametrize(
-    ("freedom", "expected"),
-    [
+def test_the_interval_uses_student_t_and_one_text_has_none():
+    for freedom, expected in (
         (1, 12.7062047364),
         (2, 4.30265272991),
         (3, 3.18244630528),
         (10, 2.22813885196),
         (399, 1.9659272959),
         (400, 1.9659122858),
-    ],
-)
-def test_the_interval_uses_student_t(freedom: int, expected: float):
-    assert student(freedom) == pytest.approx(expected, rel=1e-6)
-
-
-def test_no_interval_of_one_text():
+    ):
+        assert student(freedom) == pytest.approx(expected, rel=1e-6)
     assert math.isnan(half_width(math.nan, 1))
     assert half_width(2.0, 4) == pytest.approx(3.18244630528, rel=1e-6)
 
@@ -339,18 +322,15 @@ def test_sums_with_different_measures_add_up_to_all_of_them():
     assert Sums.from_bytes(expected)[0].to_bytes() == expected
 
 
-def test_grouping_changes_nothing_and_texts_that_are_no_example_any_more_are_let_go():
+def test_grouping_changes_nothing_texts_that_are_no_example_any_more_are_let_go_and_a_broken_file_is_no_sums():
     a, b, c = sums(ONE, 0.1, 0), sums(TWO, 0.2, 1), sums(ONE, 0.3, 2)
     assert ((a + b) + c).to_bytes() == (a + (b + c)).to_bytes()
     assert (Sums.nothing(3) + a).to_bytes() == a.to_bytes()
     total = sum_of([sums(ONE, float(text), text) for text in range(10)])
     assert sorted(total.sources) == [7, 8, 9]
-
-
-@pytest.mark.parametrize("data", [b"", b"PK", sums(ONE, 1.0, 0).to_bytes()[:-40]])
-def test_a_broken_file_is_no_sums(data: bytes):
-    with pytest.raises(ValueError, match="not the sums"):
-        Sums.from_bytes(data)
+    for data in (b"", b"PK", sums(ONE, 1.0, 0).to_bytes()[:-40]):
+        with pytest.raises(ValueError, match="not the sums"):
+            Sums.from_bytes(data)
 
 
 def test_the_first_unknown_words_do_not_depend_on_how_counts_were_put_together():
