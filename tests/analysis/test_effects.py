@@ -9,17 +9,8 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.effects import (
-    answer_positions,
-    counted_positions,
-    effects,
-    effects_of,
-    in_passes,
-    means,
-)
-from tui_transformer.analysis.effects import (
-    effect as effect_alone,
-)
+from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, effects_of, in_passes, means
+from tui_transformer.analysis.effects import effect as effect_alone
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.patching import KINDS, kinds_of, sweep, table_of
 from tui_transformer.engine.changes import Scale, Set

@@ -12,25 +12,11 @@ from graphed import FED, IDS, SMALL, reference, with_features
 from tui_transformer import Features, InputError, Model, graph
 
 REQUIRED = {
-    "metadata": {
-        "slug": str,
-        "scan": str,
-        "prompt_tokens": list,
-        "prompt": str,
-        "transcoder_list": list,
-        "schema_version": int,
-    },
+    "metadata": {"slug": str, "scan": str, "prompt_tokens": list, "prompt": str, "transcoder_list": list},
     "qParams": {"pinnedIds": list, "supernodes": list, "linkType": str, "clickedId": str, "sg_pos": str},
 }
-NODE = {
-    "node_id": str,
-    "feature": int,
-    "layer": str,
-    "ctx_idx": int,
-    "feature_type": str,
-    "jsNodeId": str,
-    "clerp": str,
-}
+REQUIRED["metadata"]["schema_version"] = int
+NODE = dict.fromkeys(("node_id", "layer", "feature_type", "jsNodeId", "clerp"), str) | {"feature": int, "ctx_idx": int}
 
 
 def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:

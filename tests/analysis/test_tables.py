@@ -37,10 +37,7 @@ TABLES: dict[str, tuple[Any, set[str]]] = {
         tt.compositions(list(HEADS), "K"),
         {f"{end}_{what}" for end in ("source", "target") for what in ("part", "layer", "head")} | {"score"},
     ),
-    "head_lens": (
-        tt.head_lens(STORY.trace("The fox"), 1),
-        {"part", "layer", "head", "rank", "token", "word", "logit"},
-    ),
+    "head_lens": (tt.head_lens(STORY.trace("The fox"), 1), {"part", "layer", "head", "rank", "token", "word", "logit"}),
     "measure_texts": (
         tt.measure_texts(STORY, ["The fox", "A crow"], ["first"]).rows,
         set(tt.measure_texts(STORY, ["The fox"], ["first"]).rows()[0]),

@@ -226,8 +226,7 @@ def test_a_trace_is_estimated_before_it_is_computed(model):
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")],
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")]
 )
 def test_sizes_are_readable(size, text):
     assert readable(size) == text

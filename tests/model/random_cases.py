@@ -10,32 +10,12 @@ from typing import Any
 
 import numpy as np
 import random_configurations as made
-from random_configurations import (
-    ACTIVATIONS,
-    EITHER,
-    LABELS,
-    Raw,
-    both,
-    encoder,
-    layer_types,
-    llama,
-    renamed,
-    rotary,
-    some,
-    with_rope,
-)
+from random_configurations import ACTIVATIONS, EITHER, LABELS, Raw, both, encoder, layer_types, llama, renamed, some
 
 
 @dataclass(frozen=True)
 class Case:
-    """A checkpoint that is to be compared.
-
-    Attributes:
-        name: Of the class in transformers.
-        raw: `config.json`.
-        inputs: What both read.
-        labels: The logits are of labels.
-    """
+    """A checkpoint that is to be compared: the name of its class in transformers, `config.json`, what both read."""
 
     name: str
     raw: Raw
@@ -102,7 +82,7 @@ def electra(draw: random.Random) -> Raw:
 def nomic_bert(draw: random.Random) -> Raw:
     raw = encoder(draw) | {"pad_token_id": 0}
     raw["hidden_size"] = raw["num_attention_heads"] * draw.choice((4, 6))
-    return with_rope(draw, raw)
+    return made.with_rope(draw, raw)
 
 
 def marian(draw: random.Random) -> Raw:
@@ -164,7 +144,7 @@ FAMILIES: dict[str, tuple[str, Sequence[str], Any]] = {
     "gemma": (
         "Gemma",
         OF_LLAMA[:4],
-        lambda draw: with_rope(draw, rotary(draw)) | some(draw, {"rms_norm_eps": (1e-3,)}),
+        lambda draw: made.with_rope(draw, made.rotary(draw)) | some(draw, {"rms_norm_eps": (1e-3,)}),
     ),
     "gemma2": ("Gemma2", OF_LLAMA[:4], made.gemma2),
     "gemma3_text": ("Gemma3", ("ForCausalLM", "TextModel"), made.gemma3),
@@ -194,11 +174,7 @@ FAMILIES: dict[str, tuple[str, Sequence[str], Any]] = {
     ),
     "exaone4": ("Exaone4", OF_LLAMA, made.exaone4),
     "ernie4_5": ("Ernie4_5", OF_LLAMA[:3], lambda draw: llama(draw, use_bias=EITHER)),
-    "arcee": (
-        "Arcee",
-        OF_LLAMA,
-        lambda draw: llama(draw, attention_bias=EITHER, mlp_bias=EITHER) | made.relu2(draw),
-    ),
+    "arcee": ("Arcee", OF_LLAMA, lambda draw: llama(draw, attention_bias=EITHER, mlp_bias=EITHER) | made.relu2(draw)),
     "nemotron": ("Nemotron", OF_LLAMA, made.nemotron),
     "glm": ("Glm", OF_LLAMA[:4], made.glm),
     "glm4": ("Glm4", OF_LLAMA[:4], made.glm),
@@ -251,17 +227,4 @@ def inputs(raw: Raw, head: str, draw: random.Random) -> dict[str, np.ndarray[Any
     return given
 
 
-ENCODERS = frozenset(FAMILIES) & {
-    "bert",
-    "distilbert",
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-    "data2vec-text",
-    "electra",
-    "albert",
-    "mpnet",
-    "modernbert",
-    "deberta-v2",
-    "nomic_bert",
-}
+ENCODERS = frozenset(family for family, (_, heads, _) in FAMILIES.items() if "ForMaskedLM" in heads)

@@ -83,17 +83,22 @@ def layer_types(draw: random.Random, raw: Raw, kinds: Sequence[str] = ("full_att
     return raw
 
 
-def encoder(draw: random.Random, **options: Any) -> Raw:
-    """Sizes of an encoder like BERT."""
+def sizes_of(draw: random.Random, more: dict[str, tuple[int, int]]) -> Raw:
+    """Sizes of a stack, with more that lie between bounds."""
     heads = draw.choice((1, 2, 3, 4))
-    sizes: Raw = {
+    return {
         "vocab_size": draw.randint(20, 60),
         "hidden_size": heads * draw.choice((2, 4, 5, 8)),
         "num_hidden_layers": draw.randint(1, 4),
         "num_attention_heads": heads,
-        "intermediate_size": draw.randint(3, 24),
+        **{key: draw.randint(*bounds) for key, bounds in more.items()},
         "max_position_embeddings": draw.choice((20, 40)),
     }
+
+
+def encoder(draw: random.Random, **options: Any) -> Raw:
+    """Sizes of an encoder like BERT."""
+    sizes = sizes_of(draw, {"intermediate_size": (3, 24)})
     common = {"hidden_act": ACTIVATIONS, "layer_norm_eps": (1e-5, 1e-2), "type_vocab_size": (1, 2, 3)}
     return sizes | some(draw, common | {"tie_word_embeddings": EITHER} | options)
 
@@ -109,26 +114,17 @@ def both(draw: random.Random, **options: Any) -> Raw:
         "decoder_start_token_id": draw.choice((0, 2)),
     }
     for stack, count in zip(("encoder", "decoder"), heads, strict=True):
-        sizes |= {
-            f"{stack}_attention_heads": count,
-            f"{stack}_layers": draw.randint(1, 3),
-            f"{stack}_ffn_dim": draw.randint(3, 20),
-        }
+        sizes |= {f"{stack}_attention_heads": count, f"{stack}_layers": draw.randint(1, 3)}
+        sizes[f"{stack}_ffn_dim"] = draw.randint(3, 20)
     common = {"activation_function": ACTIVATIONS, "scale_embedding": EITHER, "tie_word_embeddings": EITHER}
     return sizes | some(draw, common | options)
 
 
 def plain(draw: random.Random, **options: Any) -> Raw:
     """Sizes of a decoder like GPT-2."""
-    heads = draw.choice((1, 2, 3, 4))
-    sizes: Raw = {
-        "vocab_size": draw.randint(20, 60),
-        "hidden_size": heads * draw.choice((2, 4, 5, 8)),
-        "num_hidden_layers": draw.randint(1, 4),
-        "num_attention_heads": heads,
-        "max_position_embeddings": draw.choice((20, 40)),
-    }
-    return sizes | some(draw, {"activation_function": ACTIVATIONS, "tie_word_embeddings": EITHER} | options)
+    return sizes_of(draw, {}) | some(
+        draw, {"activation_function": ACTIVATIONS, "tie_word_embeddings": EITHER} | options
+    )
 
 
 def renamed(raw: Raw, **names: str) -> Raw:
@@ -145,14 +141,8 @@ def experts(draw: random.Random, count: str, each: str = "num_experts_per_tok") 
 
 
 def gpt2(draw: random.Random) -> Raw:
-    scaled = {
-        "scale_attn_weights": EITHER,
-        "scale_attn_by_inverse_layer_idx": EITHER,
-        "reorder_and_upcast_attn": EITHER,
-    }
-    raw = plain(draw, n_inner=(5, 16, None), layer_norm_epsilon=(1e-3,), **scaled)
-    names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
-    return renamed(raw, **names, max_position_embeddings="n_positions")
+    scaled = ("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn")
+    return gpt_bigcode(draw, **dict.fromkeys(scaled, EITHER))
 
 
 def gpt_neo(draw: random.Random) -> Raw:
@@ -163,24 +153,23 @@ def gpt_neo(draw: random.Random) -> Raw:
 
 
 def gpt_neox(draw: random.Random) -> Raw:
-    raw, part = rotary(draw, own_width=False, grouped=False), draw.choice((0.5, 1.0))
+    raw = in_part(draw, rotary(draw, own_width=False, grouped=False))
     options = {"use_parallel_residual": EITHER, "attention_bias": EITHER, "layer_norm_eps": (1e-3,)}
-    width = raw["hidden_size"] // raw["num_attention_heads"]
-    part = part if int(width * part) % 2 == 0 and int(width * part) else 1.0
-    settings = with_rope(draw, raw, part=part)
-    return settings | some(draw, options | {"hidden_act": ACTIVATIONS})
+    return raw | some(draw, options | {"hidden_act": ACTIVATIONS})
+
+
+def in_part(draw: random.Random, raw: Raw) -> Raw:
+    """The same with positions that turn half of a head, where that is pairs of columns, or all of it."""
+    part, width = draw.choice((0.5, 1.0)), raw["hidden_size"] // raw["num_attention_heads"]
+    return with_rope(draw, raw, part=part if int(width * part) % 2 == 0 and int(width * part) else 1.0)
 
 
 def falcon(draw: random.Random) -> Raw:
     raw = with_rope(draw, rotary(draw, own_width=False, grouped=False), ("default", "linear"))
     heads = raw["num_attention_heads"]
     new = draw.random() < 0.4
-    options: Raw = {
-        "bias": EITHER,
-        "activation": ACTIVATIONS,
-        "ffn_hidden_size": (7, 16),
-        "layer_norm_epsilon": (1e-3,),
-    }
+    options: Raw = {"bias": EITHER, "activation": ACTIVATIONS, "ffn_hidden_size": (7, 16)}
+    options["layer_norm_epsilon"] = (1e-3,)
     if new:
         raw |= {"new_decoder_architecture": True, "num_kv_heads": draw.choice([1, heads])}
         options["num_ln_in_parallel_attn"] = (1, 2)
@@ -205,12 +194,8 @@ def opt(draw: random.Random) -> Raw:
 
 
 def partly(draw: random.Random, **options: Any) -> Raw:
-    raw, part = rotary(draw, own_width=False), draw.choice((0.5, 1.0))
-    width = raw["hidden_size"] // raw["num_attention_heads"]
-    part = part if int(width * part) % 2 == 0 and int(width * part) else 1.0
-    return with_rope(draw, raw, part=part) | some(
-        draw, {"layer_norm_eps": (1e-3,), "hidden_act": ACTIVATIONS} | options
-    )
+    more = {"layer_norm_eps": (1e-3,), "hidden_act": ACTIVATIONS}
+    return in_part(draw, rotary(draw, own_width=False)) | some(draw, more | options)
 
 
 def phi3(draw: random.Random) -> Raw:
@@ -270,13 +255,8 @@ def windowed(draw: random.Random, **options: Any) -> Raw:
 
 def cohere(draw: random.Random, **options: Any) -> Raw:
     raw = rotary(draw, own_width=False) | {"pad_token_id": 0}
-    common = {
-        "logit_scale": (0.25, 1.0),
-        "attention_bias": EITHER,
-        "layer_norm_eps": (1e-3,),
-        "hidden_act": ACTIVATIONS,
-    }
-    return with_rope(draw, raw) | some(draw, common | options)
+    common = {"logit_scale": (0.25, 1.0), "attention_bias": EITHER, "layer_norm_eps": (1e-3,)}
+    return with_rope(draw, raw) | some(draw, common | {"hidden_act": ACTIVATIONS} | options)
 
 
 def cohere2(draw: random.Random) -> Raw:
@@ -325,9 +305,8 @@ def qwen3_moe(draw: random.Random) -> Raw:
 
 def gpt_oss(draw: random.Random) -> Raw:
     raw = with_rope(draw, rotary(draw)) | {"sliding_window": draw.choice((2, 5))}
-    raw |= some(
-        draw, {"attention_bias": EITHER, "rms_norm_eps": (1e-3,), "swiglu_limit": (0.5,), "swiglu_alpha": (1.0,)}
-    )
+    clamped = {"swiglu_limit": (0.5,), "swiglu_alpha": (1.0,)}
+    raw |= some(draw, {"attention_bias": EITHER, "rms_norm_eps": (1e-3,)} | clamped)
     return layer_types(draw, raw) | experts(draw, "num_local_experts")
 
 
@@ -362,8 +341,8 @@ def cwm(draw: random.Random) -> Raw:
     return layer_types(draw, raw)
 
 
-def gpt_bigcode(draw: random.Random) -> Raw:
-    raw = plain(draw, n_inner=(5, 16, None), layer_norm_epsilon=(1e-3,))
+def gpt_bigcode(draw: random.Random, **options: Any) -> Raw:
+    raw = plain(draw, n_inner=(5, 16, None), layer_norm_epsilon=(1e-3,), **options)
     names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
     return renamed(raw, **names, max_position_embeddings="n_positions")
 

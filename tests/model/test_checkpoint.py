@@ -130,17 +130,16 @@ def rewritten(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     save_file(tensors, folder / "model.safetensors")
 
 
+def put(**options: Any) -> Callable[[dict[str, Any]], object]:
+    """Numbers in place of the tensor."""
+    return lambda tensors: tensors.update({TENSOR: np.ones(**options)})
+
+
 TENSORS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "missing": (lambda tensors: tensors.pop(TENSOR), "is missing"),
-    "other shape": (
-        lambda tensors: tensors.update({TENSOR: np.ones((8, 4), "f4")}),
-        "is 8 × 4, but config.json says 8 × 8",
-    ),
-    "turned": (lambda tensors: tensors.update({TENSOR: np.ones(64, "f4")}), "is 64, but config.json says 8 × 8"),
-    "whole numbers": (
-        lambda tensors: tensors.update({TENSOR: np.ones((8, 8), "i8")}),
-        "is stored as I64: only F64, F32, F16",
-    ),
+    "other shape": (put(shape=(8, 4), dtype="f4"), "is 8 × 4, but config.json says 8 × 8"),
+    "turned": (put(shape=64, dtype="f4"), "is 64, but config.json says 8 × 8"),
+    "whole numbers": (put(shape=(8, 8), dtype="i8"), "is stored as I64: only F64, F32, F16"),
     "NaN": (lambda tensors: tensors[TENSOR].__setitem__((0, 0), np.nan), "holds NaN or infinity"),
     "infinity": (lambda tensors: tensors[TENSOR].__setitem__((7, 7), -np.inf), "holds NaN or infinity"),
 }
@@ -153,13 +152,13 @@ def test_a_tensor_that_does_not_fit_is_named(folder, change, says):
     assert f"model.safetensors: tensor {TENSOR} {says}" in text
 
 
-def with_header(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Write the weights' file with another header and the same data."""
+def with_header(folder: Path, change: Callable[[dict[str, Any]], object], more: str = "") -> None:
+    """Write the weights' file with another header, more text at its end, and the same data."""
     raw = (folder / "model.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8 : 8 + length])
     change(header)
-    text = json.dumps(header).encode()
+    text = (json.dumps(header)[:-1] + more + "}").encode()
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
 
 
@@ -168,6 +167,11 @@ def as_float8(header: dict[str, Any]) -> None:
     start, stop = header[TENSOR]["data_offsets"]
     header[TENSOR] |= {"dtype": "F8_E4M3", "data_offsets": [start, start + 64]}
     header["rest"] = {"dtype": "U8", "shape": [stop - start - 64], "data_offsets": [start + 64, stop]}
+
+
+def said(**entries: Any) -> Callable[[dict[str, Any]], object]:
+    """What a header says of the tensor."""
+    return lambda header: header[TENSOR].update(entries)
 
 
 HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
@@ -179,41 +183,23 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda header: header[TENSOR].update(data_offsets=header[TENSOR]["data_offsets"][::-1]),
         f"the data_offsets of tensor {TENSOR} cannot be [",
     ),
-    "negative offsets": (
-        lambda header: header[TENSOR].update(data_offsets=[-256, 0]),
-        f"the data_offsets of tensor {TENSOR} cannot be [-256, 0]",
-    ),
-    "overlap": (
-        lambda header: header[TENSOR].update(data_offsets=[0, 256]),
-        f"tensors embedding.tokens.weight and {TENSOR} overlap",
-    ),
+    "negative offsets": (said(data_offsets=[-256, 0]), f"the data_offsets of tensor {TENSOR} cannot be [-256, 0]"),
+    "overlap": (said(data_offsets=[0, 256]), f"tensors embedding.tokens.weight and {TENSOR} overlap"),
     "gap": (lambda header: header.pop(TENSOR), "are of no tensor, before tensor encoder.0.self_attention.value.weight"),
-    "size that does not fit": (
-        lambda header: header[TENSOR].update(shape=[8, 9]),
-        f"tensor {TENSOR} is 8 × 9 of F32, which is 288 bytes, but has 256",
-    ),
-    "type that does not fit": (
-        lambda header: header[TENSOR].update(dtype="F16"),
-        f"tensor {TENSOR} is 8 × 8 of F16, which is 128 bytes, but has 256",
-    ),
-    "huge shape": (lambda header: header[TENSOR].update(shape=[2**62, 2**62]), "bytes, but has 256"),
-    "impossible shape": (lambda header: header[TENSOR].update(shape=[0, 2**63]), f"the shape of tensor {TENSOR} can"),
+    "size that does not fit": (said(shape=[8, 9]), f"tensor {TENSOR} is 8 × 9 of F32, which is 288 bytes, but has 256"),
+    "type that does not fit": (said(dtype="F16"), f"tensor {TENSOR} is 8 × 8 of F16, which is 128 bytes, but has 256"),
+    "huge shape": (said(shape=[2**62, 2**62]), "bytes, but has 256"),
+    "impossible shape": (said(shape=[0, 2**63]), f"the shape of tensor {TENSOR} can"),
     "endless shape": (
-        lambda header: header[TENSOR].update(shape=[8, 8] + [1] * 9999),
+        said(shape=[8, 8] + [1] * 9999),
         f"the shape of tensor {TENSOR} cannot be [8, 8, 1, 1, 1, 1, ...]",
     ),
     "no offsets": (
         lambda header: header[TENSOR].pop("data_offsets"),
         f"the data_offsets of tensor {TENSOR} cannot be None",
     ),
-    "text for a shape": (
-        lambda header: header[TENSOR].update(shape="8"),
-        f"the shape of tensor {TENSOR} cannot be '8'",
-    ),
-    "a list": (
-        lambda header: header.update({TENSOR: list(header[TENSOR].values())}),
-        f"tensor {TENSOR} has no dtype",
-    ),
+    "text for a shape": (said(shape="8"), f"the shape of tensor {TENSOR} cannot be '8'"),
+    "a list": (lambda header: header.update({TENSOR: list(header[TENSOR].values())}), f"tensor {TENSOR} has no dtype"),
     "escapes": (lambda header: header.update({"\x1b[2J": 1}), r"tensor '\x1b[2J' has no dtype"),
 }
 
@@ -226,22 +212,16 @@ def test_a_header_that_lies_is_refused(folder, change, says):
     assert says in text
 
 
-def test_a_tensor_that_comes_twice_is_refused(folder):
-    raw = (folder / "model.safetensors").read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8 : 8 + length])
-    text = (json.dumps(header)[:-1] + f', "{TENSOR}": ' + json.dumps(header[TENSOR]) + "}").encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
-    assert f"its header has {TENSOR} twice" in refusal(folder)
-
-
-def test_a_type_that_is_not_read_or_not_known_and_a_pointer_in_place_of_the_weights_are_named(folder):
+def test_a_type_that_is_not_read_a_tensor_that_comes_twice_and_a_pointer_in_place_of_the_weights_are_named(folder):
     whole = (folder / "model.safetensors").read_bytes()
-    with_header(folder, lambda header: header[TENSOR].update(dtype="F7"))
+    with_header(folder, said(dtype="F7"))
     assert f"model.safetensors: tensor {TENSOR} is stored as F7: only F64, F32, F16, BF16" in refusal(folder)
     (folder / "model.safetensors").write_bytes(whole)
     with_header(folder, as_float8)
     assert f"model.safetensors: tensor {TENSOR} is stored as F8_E4M3" in refusal(folder)
+    (folder / "model.safetensors").write_bytes(whole)
+    with_header(folder, lambda header: None, f', "{TENSOR}": {{}}')
+    assert f"its header has {TENSOR} twice" in refusal(folder)
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
     assert "model.safetensors: a pointer of Git LFS, not the weights" in refusal(folder)
 
@@ -275,12 +255,8 @@ def test_an_odd_header_length_is_read_the_same(folder):
     """Data that do not lie at a multiple of their size are copied."""
     before = Model.load(folder, device="cpu").trace(TEXT)["output.logits"].copy()
     with_header(folder, lambda header: header.update(__metadata__={"odd": "x"}))
-    raw = (folder / "model.safetensors").read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    padding = b" " * (1 + (-length) % 4)
-    (folder / "model.safetensors").write_bytes(
-        struct.pack("<Q", length + len(padding)) + raw[8 : 8 + length] + padding + raw[8 + length :]
-    )
+    (length,) = struct.unpack("<Q", (folder / "model.safetensors").read_bytes()[:8])
+    with_header(folder, lambda header: None, " " * (1 + (-length) % 4))
     model = Model.load(folder, device="cpu")
     assert np.array_equal(model.trace(TEXT)["output.logits"], before)
     assert all(array.flags.aligned for array in model.weights.held.values())

@@ -91,68 +91,50 @@ def test_a_cut_file_is_named_in_one_line_wherever_it_was_cut(tmp_path):
 
 RNG = np.random.default_rng(3)
 TABLE = {"factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+NEW_FALCON = {"new_decoder_architecture": True, "multi_query": False}
+FUSED = {"transformer.h.{}.self_attention.query_key_value.weight": (64, 32)}
+BIASED = {"self_attn.q": 32, "self_attn.k": 16, "self_attn.v": 16, "self_attn.o": 32}
+BIASED |= {"mlp.gate": 96, "mlp.up": 96, "mlp.down": 32}
+HEADS = (("q", 4), ("k", 2))
+LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}
+KINDS = {
+    "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+}
+PART = {"rope_type": "default", "partial_rotary_factor": 0.75, "rope_theta": 1e4}
 OTHERWISE = {
     "falcon, new, two norms": (
         "falcon",
-        {"new_decoder_architecture": True, "multi_query": False},
-        {
-            **{
-                f"transformer.h.{i}.{norm}.{end}": (32,)
-                for i in (0, 1)
-                for norm in ("ln_attn", "ln_mlp")
-                for end in ("weight", "bias")
-            },
-            **{f"transformer.h.{i}.self_attention.query_key_value.weight": (64, 32) for i in (0, 1)},
-        },
+        NEW_FALCON,
+        FUSED
+        | {f"transformer.h.{{}}.{norm}.{end}": (32,) for norm in ("ln_attn", "ln_mlp") for end in ("weight", "bias")},
     ),
-    "falcon, new, one norm": (
-        "falcon",
-        {"new_decoder_architecture": True, "multi_query": False, "num_ln_in_parallel_attn": 1},
-        {f"transformer.h.{i}.self_attention.query_key_value.weight": (64, 32) for i in (0, 1)},
-    ),
+    "falcon, new, one norm": ("falcon", NEW_FALCON | {"num_ln_in_parallel_attn": 1}, FUSED),
     "stablelm, norms of heads": (
         "stablelm",
         {"qk_layernorm": True},
         {
-            f"model.layers.{i}.self_attn.{which}_layernorm.norms.{head}.weight": (8,)
-            for i in (0, 1)
-            for which, heads in (("q", 4), ("k", 2))
+            f"model.layers.{{}}.self_attn.{which}_layernorm.norms.{head}.weight": (8,)
+            for which, heads in HEADS
             for head in range(heads)
         },
     ),
     "cohere, norms of heads": (
         "cohere",
         {"use_qk_norm": True},
-        {
-            f"model.layers.{i}.self_attn.{which}_norm.weight": (heads, 8)
-            for i in (0, 1)
-            for which, heads in (("q", 4), ("k", 2))
-        },
+        {f"model.layers.{{}}.self_attn.{which}_norm.weight": (heads, 8) for which, heads in HEADS},
     ),
     "llama, biases": (
         "llama",
         {"attention_bias": True, "mlp_bias": True},
-        {
-            f"model.layers.{i}.{part}.bias": (rows,)
-            for i in (0, 1)
-            for part, rows in (
-                ("self_attn.q_proj", 32), ("self_attn.k_proj", 16), ("self_attn.v_proj", 16), ("self_attn.o_proj", 32),
-                ("mlp.gate_proj", 96), ("mlp.up_proj", 96), ("mlp.down_proj", 32),
-            )
-        },
+        {f"model.layers.{{}}.{part}_proj.bias": (rows,) for part, rows in BIASED.items()},
     ),
-    "llama, linear": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}}, {}),
+    "llama, linear": ("llama", {"rope_parameters": LINEAR}, {}),
     "qwen3, yarn": ("qwen3", {"rope_parameters": {"rope_type": "yarn", **TABLE}}, {}),
-    "gemma3, linear": ("gemma3", {"rope_parameters": {
-        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
-    }}, {}),
-    "phi3, part of a head": (
-        "phi3",
-        {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.75, "rope_theta": 1e4}},
-        {},
-    ),
-}  # fmt: skip
+    "gemma3, linear": ("gemma3", {"rope_parameters": KINDS}, {}),
+    "phi3, part of a head": ("phi3", {"rope_parameters": PART}, {}),
+}
+"""Families, settings and tensors of every layer."""
 
 
 @pytest.mark.parametrize("case", OTHERWISE)
@@ -163,7 +145,8 @@ def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case,
     stored = load_file(folder / "model.safetensors")
     if any("ln_attn" in name for name in tensors):
         stored = {name: tensor for name, tensor in stored.items() if "input_layernorm" not in name}
-    stored |= {name: RNG.normal(size=shape).astype("f4") for name, shape in tensors.items()}
+    for name, shape in tensors.items():
+        stored |= {name.format(i): RNG.normal(size=shape).astype("f4") for i in (0, 1)}
     save_file(stored, folder / "model.safetensors")
     check_same(write_gguf(tmp_path / "m.gguf", folder), folder, IDS * 4)
 

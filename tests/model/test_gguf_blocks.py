@@ -106,11 +106,7 @@ def test_a_weight_is_explained_by_its_block_wherever_the_file_has_it(family, tmp
 @pytest.mark.parametrize("kind", ["F32", "Q8_0"])
 def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
     weights = Model.load(write_gguf(tmp_path / "m.gguf", "llama", kind)).weights.file
-    for name in (
-        "embedding.tokens",
-        "decoder.0.feed_forward.hidden",
-        "decoder.0.self_attention.key",
-    ):
+    for name in ("embedding.tokens", "decoder.0.feed_forward.hidden", "decoder.0.self_attention.key"):
         whole = weights.part(f"{name}.weight", ...)
         for index in ((slice(3, 9), slice(1, 5)), (slice(2, 3), slice(None)), (slice(0, 0), slice(None))):
             assert np.array_equal(weights.part(f"{name}.weight", index), whole[index])

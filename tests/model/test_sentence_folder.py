@@ -205,11 +205,7 @@ def test_layers_in_a_folder_of_their_own_are_found(tmp_path):
         ("modules.json", [POOLED[0], module("Pooling", "/etc")], "is not the name of a folder beside it"),
         ("modules.json", [5, 6], "the module None is not of sentence-transformers"),
         ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}, "chooses no way to pool"),
-        (
-            "1_Pooling/config.json",
-            {"pooling_mode_attention": True},
-            "'pooling_mode_attention' of the module Pooling",
-        ),
+        ("1_Pooling/config.json", {"pooling_mode_attention": True}, "'pooling_mode_attention' of the module Pooling"),
         ("1_Pooling/config.json", {"pooling_mode": "median"}, "pooling_mode 'median' is not supported"),
         ("1_Pooling/config.json", {"pooling_mode_cls_token": "yes"}, "pooling_mode_cls_token 'yes' is neither true"),
         ("1_Pooling/config.json", {"include_prompt": False}, "include_prompt false"),

@@ -129,10 +129,7 @@ def test_ablation_is_that_of_one_text(story: Model, name: str, mean: bool):
 def test_ablation_is_measured_by_the_metric_that_is_asked_for(story: Model):
     ids = story.encode(TEXT).ids
     trace, steps = story.trace(ids=ids), attentions(story.program(len(ids)))
-    asked = {
-        ("difference", (40, 41)): Metric("difference", (40, 41)),
-        ("loss", ()): Metric("loss", (), (*ids[1:], -1)),
-    }
+    asked = {("difference", (40, 41)): Metric("difference", (40, 41)), ("loss", ()): Metric("loss", (), (*ids[1:], -1))}
     for (name, tokens), metric in asked.items():
         text = Text(story, trace, metric=(name, tokens))
         found = {each.place: each for each in readings(text, ["ablation"])}
