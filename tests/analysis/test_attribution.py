@@ -132,16 +132,14 @@ def test_the_gradient_of_a_cell_is_how_it_moves(trace):
         gradients_of_cell(trace, "tokens", (0,))
 
 
-def test_the_loss_on_targets_has_the_gradients_of_the_loss(trace):
+def test_the_loss_on_targets_and_one_sentence_of_a_batch_have_their_gradients(trace):
     targets = (5, 3, 6, -1)
     computed, wanted = gradients_of(trace, Metric("loss", (), targets), LAST), gradients(trace, [targets])
     assert computed.loss == pytest.approx(wanted.loss, abs=1e-12)
     assert computed.values.keys() == wanted.values.keys()
     for name, value in wanted.values.items():
         np.testing.assert_allclose(computed.values[name], value, atol=1e-12)
-
-
-def test_a_batch_has_the_gradient_of_one_sentence(trace):
+    # a sentence of a batch
     both = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[LETTERS, [1, 2, 3, 4]])
     computed = gradients_of(both, METRIC, LAST, item=1)
     assert (computed.values[START][0] == 0).all()
@@ -149,20 +147,17 @@ def test_a_batch_has_the_gradient_of_one_sentence(trace):
     np.testing.assert_allclose(computed.values[START][1], gradients_of(alone, METRIC, LAST).values[START], atol=1e-12)
 
 
-def test_every_cell_of_the_gradient_of_a_metric_is_explained(trace):
-    computed = gradients_of(trace, METRIC, LAST)
-    assert gradient_formula(trace, computed, "output.logits") == "1 at the first token, −1 at the second"
-    for name, index in (("output.logits", (3, 4)), ("decoder.1.self_attention.output", (2, 5)), (START, (1, 1))):
-        explained = explain_gradient(trace, computed, (), name, index)
-        assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
-
-
-def test_gradient_times_input_is_that_product(trace):
+def test_gradient_times_input_is_that_product_and_every_cell_of_the_gradient_is_explained(trace):
     attribution = gradient_times_input(trace, METRIC, LAST)
     wanted = by_differences(trace, lambda other: METRIC.measure(other, trace, LAST), START) * trace[START]
     np.testing.assert_allclose(attribution.cells, wanted, atol=1e-8)
     np.testing.assert_allclose(attribution.rows, wanted.sum(axis=1), atol=1e-7)
     assert attribution.remainder is None
+    computed = gradients_of(trace, METRIC, LAST)
+    assert gradient_formula(trace, computed, "output.logits") == "1 at the first token, −1 at the second"
+    for name, index in (("output.logits", (3, 4)), ("decoder.1.self_attention.output", (2, 5)), (START, (1, 1))):
+        explained = explain_gradient(trace, computed, (), name, index)
+        assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
 
 
 def test_integrated_gradients_can_end_at_every_step_of_a_point_and_what_is_no_input_is_refused(trace):
@@ -275,7 +270,7 @@ def test_scores_are_those_of_the_whole_matrices(name):
             assert path.score == pytest.approx(NORM(ov @ read) / (NORM(ov) * NORM(read)), rel=1e-9)
 
 
-def test_compositions_tell_how_far_they_are_and_can_be_ended_and_chance_is_the_mean_square_of_turned_directions():
+def test_compositions_tell_how_far_they_are_can_be_ended_and_by_chance_are_those_of_turned_directions():
     heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
     said: list[str] = []
     list(compositions(heads, "K", said.append))
@@ -286,9 +281,7 @@ def test_compositions_tell_how_far_they_are_and_can_be_ended_and_chance_is_the_m
 
     with pytest.raises(KeyboardInterrupt):
         list(compositions(heads, "K", stop))
-
-
-def test_chance_is_the_mean_square_of_turned_directions():
+    # by chance
     first, *_, last = circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5]))
     rng, scores = np.random.default_rng(0), []
     for _ in range(200):

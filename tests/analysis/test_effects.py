@@ -63,14 +63,6 @@ def test_effects_at_all_positions_are_sums(block, budget):
         assert (effect.change, effect.divergence) == pytest.approx((change, divergence), rel=1e-7)
 
 
-def test_a_position_that_the_answer_cannot_see_has_no_effect():
-    trace = trace_of("gpt2")
-    by_target = dict(effects(trace, every(trace.program, "position"), positions=range(2, 3)))
-    sizes = [by_target[target].size for target in every(trace.program, "position")]
-    assert min(sizes[:3]) > 1e-9
-    assert sizes[3:] == pytest.approx([0.0, 0.0], abs=1e-14)
-
-
 def test_without_a_vocabulary_head_the_effect_is_the_relative_change_of_the_last_step():
     trace = Model.load("attention", device="cpu", dtype="float64").trace()
     ((_, zero),) = effects(trace, every(trace.program, "head"))
@@ -158,11 +150,16 @@ def test_effects_are_those_of_each_alone(traces, name, mean):
         assert (one.change, one.size) == pytest.approx((other.change, other.size), rel=1e-9, abs=1e-12)
 
 
-def test_one_sentence_of_a_batch_is_measured_as_alone(model):
+def test_one_sentence_of_a_batch_is_measured_as_alone_and_a_position_that_is_not_seen_has_no_effect(model):
     batch, single = model.trace(ids=[CHANGED, COPIED]), model.trace(ids=COPIED)
     targets = every(single.program, "head")
     together = [each.divergence for _, each in effects(batch, targets, item=1)]
     assert together == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
+    trace = trace_of("gpt2")
+    by_target = dict(effects(trace, every(trace.program, "position"), positions=range(2, 3)))
+    sizes = [by_target[target].size for target in every(trace.program, "position")]
+    assert min(sizes[:3]) > 1e-9
+    assert sizes[3:] == pytest.approx([0.0, 0.0], abs=1e-14)
 
 
 def test_any_edits_are_measured_each_alone_in_their_order(traces):
@@ -301,7 +298,7 @@ def test_every_place_is_patched_as_if_alone(traces, kind):
         assert each.value == pytest.approx(logits[11] - logits[12], abs=1e-12)
 
 
-def test_a_table_has_every_layer_and_position_or_head(traces):
+def test_a_table_has_every_layer_and_position_or_head_and_what_enters_the_first_layer_decides_everything(traces):
     program = traces[0].program
     places = table_of(program, "position").places
     assert {(each.row, each.column) for each in places} == {(row, i) for row in (-1, 0, 1) for i in range(5)}
@@ -309,6 +306,17 @@ def test_a_table_has_every_layer_and_position_or_head(traces):
     assert {(each.row, each.column) for each in table_of(program, "head").places} == {
         (row, i) for row in (0, 1) for i in range(4)
     }
+    trace, other = traces
+    metric = Metric("difference", (11, 12))
+    measured = {
+        (each.place.row, each.place.column): each.value
+        for each in sweep(trace, other, table_of(trace.program, "position"), metric, range(4, 5))
+    }
+    whole = metric.measure(other, trace, range(4, 5))
+    own = metric.measure(trace, trace, range(4, 5))
+    assert measured[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
+    assert measured[-1, 3] == pytest.approx(own, abs=1e-12)
+    assert measured[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
 
 
 def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
@@ -333,20 +341,6 @@ def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
     ]
     with pytest.raises(InputError, match="there is no middle with layers here: choose encoder or decoder"):
         table_of(own.program, "layer", "middle")
-
-
-def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):
-    trace, other = traces
-    metric = Metric("difference", (11, 12))
-    measured = {
-        (each.place.row, each.place.column): each.value
-        for each in sweep(trace, other, table_of(trace.program, "position"), metric, range(4, 5))
-    }
-    whole = metric.measure(other, trace, range(4, 5))
-    own = metric.measure(trace, trace, range(4, 5))
-    assert measured[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
-    assert measured[-1, 3] == pytest.approx(own, abs=1e-12)
-    assert measured[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
 
 
 def test_what_cannot_be_measured_is_refused(traces):

@@ -235,7 +235,7 @@ def test_what_is_edited_is_a_constant_and_the_rest_is_followed() -> None:
         assert any(edge.source.token < 3 for edge in found.edges if edge.target.kind == "logit") == others
 
 
-def test_the_most_influential_are_followed_where_not_all_can_be() -> None:
+def test_work_is_reported_and_can_be_ended_and_the_most_influential_are_followed_first() -> None:
     trace = reference("gpt2")
     whole, some = graph(trace), graph(trace, most=5)
     assert len(some.followed) == 6
@@ -244,28 +244,6 @@ def test_the_most_influential_are_followed_where_not_all_can_be() -> None:
     likeliest = sorted(followed, key=lambda node: -whole.influence[whole.nodes.index(node)])
     assert likeliest[0] in {some.nodes[i] for i in some.followed}
 
-
-def test_a_text_of_one_token_and_an_answer_without_any_probability_have_graphs() -> None:
-    trace = Model.load("story").trace("Once")
-    assert len(graph(trace).prune().edges) > 1
-    sure = trace.edited([Set("output.logits", 1e4, columns=3)])
-    assert sure["output.probabilities"][0, 5] == 0.0
-    assert len(graph(sure, 5).prune().edges) > 1
-    with pytest.raises(InputError, match="not finite"):
-        graph(trace.edited([Set("1.output", np.inf, columns=3)]))
-
-
-def test_labels_of_a_classifier_are_answers() -> None:
-    folder = next(iter(sorted((Path(__file__).parent.parent / "classifiers").glob("*/config.json")))).parent
-    model = Model.load(folder, dtype="float64", device="cpu")
-    found = graph(model.trace(ids=IDS), 1)
-    assert off(found) < 1e-9
-    logits = model.trace(ids=IDS)["output.logits"]
-    assert found.nodes[-1].value == pytest.approx(logits.reshape(-1, logits.shape[-1])[found.nodes[-1].token, 1])
-    assert found.word(found.nodes[-1]) == model.trace(ids=IDS).program.step("output.logits").axes[-1].words[1]
-
-
-def test_work_is_reported_and_can_be_ended() -> None:
     class EndedError(Exception):
         pass
 
@@ -275,6 +253,24 @@ def test_work_is_reported_and_can_be_ended() -> None:
 
     with pytest.raises(EndedError):
         graph(reference("gpt2"), report=end)
+
+
+def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_graphs() -> None:
+    trace = Model.load("story").trace("Once")
+    assert len(graph(trace).prune().edges) > 1
+    sure = trace.edited([Set("output.logits", 1e4, columns=3)])
+    assert sure["output.probabilities"][0, 5] == 0.0
+    assert len(graph(sure, 5).prune().edges) > 1
+    with pytest.raises(InputError, match="not finite"):
+        graph(trace.edited([Set("1.output", np.inf, columns=3)]))
+    # labels
+    folder = next(iter(sorted((Path(__file__).parent.parent / "classifiers").glob("*/config.json")))).parent
+    model = Model.load(folder, dtype="float64", device="cpu")
+    found = graph(model.trace(ids=IDS), 1)
+    assert off(found) < 1e-9
+    logits = model.trace(ids=IDS)["output.logits"]
+    assert found.nodes[-1].value == pytest.approx(logits.reshape(-1, logits.shape[-1])[found.nodes[-1].token, 1])
+    assert found.word(found.nodes[-1]) == model.trace(ids=IDS).program.step("output.logits").axes[-1].words[1]
 
 
 def test_what_cannot_be_is_refused_in_a_line() -> None:

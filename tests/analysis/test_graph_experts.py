@@ -71,13 +71,20 @@ def logit_of(trace: Trace, moved: np.ndarray, row: int, token: int) -> float:
 # Tests
 
 
-def test_a_layer_of_experts_is_a_node_and_no_error(trace: Trace) -> None:
+def test_a_layer_of_experts_is_a_node_and_all_neurons_leave_the_biases_of_their_experts(trace: Trace) -> None:
     found = graph(trace)
     assert {node.kind for node in found.nodes} == {"embedding", "head", "feed_forward", "logit"}
     assert found.completeness == pytest.approx(1.0)
     assert off(found) < 1e-9
     own = of_kind(found, "feed_forward", FED)
     assert [node.value for _, node in own] == pytest.approx([np.linalg.norm(trace[f"{FED}.output"][-1])])
+    rest = of_kind(graph(trace, neurons=ALL), "error", FED)
+    wanted = np.zeros(trace.program.shape(f"{FED}.output"))
+    if f"{FED}.experts.0.output.bias" in trace.program.weights:
+        wanted += sum(share[:, None] * trace[f"{place}.output.bias"] for place, share in experts(trace))
+    assert rest or not wanted.any()
+    for _, node in rest:
+        assert node.value == pytest.approx(np.linalg.norm(wanted[node.token]), abs=1e-12)
 
 
 def test_the_edges_into_every_neuron_that_was_chosen_sum_to_its_pre_activation(trace: Trace) -> None:
@@ -95,16 +102,6 @@ def test_the_edges_into_every_neuron_that_was_chosen_sum_to_its_pre_activation(t
                 assert node.value == trace[node.step][node.cell]
                 assert sums[i] == pytest.approx(trace[f"{place}.hidden"][node.token, node.number], abs=1e-12)
         assert len(of_kind(found, "neuron", fed)) == active
-
-
-def test_what_all_neurons_leave_is_the_biases_of_their_experts(trace: Trace) -> None:
-    rest = of_kind(graph(trace, neurons=ALL), "error", FED)
-    wanted = np.zeros(trace.program.shape(f"{FED}.output"))
-    if f"{FED}.experts.0.output.bias" in trace.program.weights:
-        wanted += sum(share[:, None] * trace[f"{place}.output.bias"] for place, share in experts(trace))
-    assert rest or not wanted.any()
-    for _, node in rest:
-        assert node.value == pytest.approx(np.linalg.norm(wanted[node.token]), abs=1e-12)
 
 
 def test_the_neurons_are_the_strongest_of_all_experts_of_their_token(trace: Trace) -> None:

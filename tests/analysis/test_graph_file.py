@@ -50,13 +50,22 @@ def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
         pruned.save(tmp_path / "nowhere" / "graph.json")
 
 
-def test_tokens_of_both_sequences_stand_one_behind_the_other(tmp_path: Path) -> None:
+def test_tokens_of_both_sequences_stand_one_behind_the_other_and_names_are_those_that_viewers_take(
+    tmp_path: Path,
+) -> None:
     found = graph(reference("vanilla-encoder-decoder"))
     data = found.to_json("both")
     assert len(data["metadata"]["prompt_tokens"]) == len(IDS) + 3
     at = {node["node_id"]: node["ctx_idx"] for node in data["nodes"]}
     assert len(at) == len(found.nodes)
     assert sorted(place for name, place in at.items() if name.startswith("E_")) == list(range(len(IDS) + 3))
+    # names
+    data = graph(with_features(("saelens-topk", "decoder.1.output"))).to_json("my graph/#1 ü", {5: "five"})
+    assert data["metadata"]["slug"] == "my-graph-1-"
+    for node in data["nodes"]:
+        number = node["node_id"].split("_")[1]
+        if node["feature_type"] == "cross layer transcoder":
+            assert node["clerp"] == ("five" if number == "5" else f"decoder.1.output {number} feature")
 
 
 def numbers_in(paired: int) -> tuple[int, int]:
@@ -132,15 +141,6 @@ def test_what_cannot_be_seen_in_a_word_is_shown_in_the_file_and_one_token_has_a_
     assert data["metadata"]["prompt_tokens"] == ["", "Once"]
     assert data["metadata"]["prompt"] == "Once"
     assert {node["ctx_idx"] for node in data["nodes"]} == {1}
-
-
-def test_a_name_is_one_that_viewers_take_and_a_feature_without_label_is_named() -> None:
-    data = graph(with_features(("saelens-topk", "decoder.1.output"))).to_json("my graph/#1 ü", {5: "five"})
-    assert data["metadata"]["slug"] == "my-graph-1-"
-    for node in data["nodes"]:
-        number = node["node_id"].split("_")[1]
-        if node["feature_type"] == "cross layer transcoder":
-            assert node["clerp"] == ("five" if number == "5" else f"decoder.1.output {number} feature")
 
 
 def test_a_graph_is_entered_into_the_list_of_its_folder(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_causal_queries_with_one_visible_key_do_not_count() -> None:
     )
 
 
-def test_padding_changes_no_measure() -> None:
+def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> None:
     model = load()
     ids = [105, 106, 107, 108]
     padded = measured(model.trace(ids=[*ids, *[model.config.pad_id] * 3]), Reader(model.vocabulary))
@@ -84,9 +84,6 @@ def test_padding_changes_no_measure() -> None:
         assert layer.real == 4
         for measure in HEAD_MEASURES:
             assert layer.values[measure.name] == pytest.approx(expected.values[measure.name], nan_ok=True)
-
-
-def test_cross_attention_has_no_own_token() -> None:
     model = load("encoder-decoder")
     trace = model.trace("the day", decoder_text="the day was")
     step = attentions(trace.program, "decoder cross-attention")[0]

@@ -97,7 +97,7 @@ def test_what_shares_a_pass_is_computed_once_and_nothing_is_kept_for_a_metric_of
     assert not any(edited.plan.names for _, edited, _ in in_passes(trace, experiments))
 
 
-def test_a_function_is_measured_of_every_kind_of_model():
+def test_a_function_is_measured_of_every_kind_of_model_and_of_the_logits_at_the_positions_that_are_asked_for(traces):
     pooled = Model.load(REFERENCES / "bert", dtype="float64", device="cpu").trace(ids=[2, 5, 3])
     layer = "encoder.0.output"
     for target, got in effects(pooled, "layer", metric=lambda trace: trace[layer][0, 1]):
@@ -107,6 +107,11 @@ def test_a_function_is_measured_of_every_kind_of_model():
     assert (got.value, got.change) == (0.0, pytest.approx(-attention["context"].sum()))
     with pytest.raises(InputError, match="no logits of words"):
         list(effects(attention, "head", metric=OF_LOGITS))
+    shapes = []
+    metric = OfLogits(lambda logits: float(shapes.append(logits.shape) or logits.dtype == np.float64))
+    words = traces[0].program.shape("output.logits")[1]
+    assert [metric.measure(traces[0], positions=each) for each in (None, 2, range(1, 4))] == [1.0, 1.0, 1.0]
+    assert shapes == [(1, words), (1, words), (3, words)]
 
 
 def test_a_sentence_of_a_batch_is_a_trace_of_its_own(model):
@@ -134,14 +139,6 @@ def test_a_sentence_of_a_batch_is_a_trace_of_its_own(model):
     np.testing.assert_allclose(each["1.output"], alone.edited([Set("0.output", 0.0, rows=2)])["1.output"], atol=1e-12)
     with pytest.raises(InputError, match="there is no sentence 2: use 0 to 1"):
         both.sentence(2)
-
-
-def test_the_logits_are_those_at_the_positions_that_are_asked_for(traces):
-    shapes = []
-    metric = OfLogits(lambda logits: float(shapes.append(logits.shape) or logits.dtype == np.float64))
-    words = traces[0].program.shape("output.logits")[1]
-    assert [metric.measure(traces[0], positions=each) for each in (None, 2, range(1, 4))] == [1.0, 1.0, 1.0]
-    assert shapes == [(1, words), (1, words), (3, words)]
 
 
 def test_gradients_are_of_functions_whose_slope_is_said(traces):

@@ -318,24 +318,18 @@ def test_work_is_told_and_can_be_ended():
             paths(own, other, metric=METRIC, by=by, report=stop, rows=20)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():
+    for given, said in (
         ({"senders": "heads"}, "'heads' is none of embedding, head, feed_forward"),
         ({"receivers": "head"}, "'head' is none of query, key, value, feed_forward, logits"),
         ({"senders": "head:9.self_attention"}, "no step is called '9.self_attention'"),
         ({"senders": "head:0.self_attention:4"}, r"decoder.0.self_attention has no head '4': use 0 to 3"),
         ({"senders": []}, "the model has no such nodes"),
         ({"by": "guess"}, "paths are measured by patching or gradient, not by 'guess'"),
-    ],
-)
-def test_what_is_no_path_is_refused(given, said):
-    own, other = sentences("gpt2")
-    with pytest.raises(InputError, match=said):
-        paths(own, other, metric=METRIC, **given)
-
-
-def test_sentences_that_do_not_fit_are_refused():
+    ):
+        own, other = sentences("gpt2")
+        with pytest.raises(InputError, match=said):
+            paths(own, other, metric=METRIC, **given)
     model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
     own, longer = model.trace(ids=OWN), model.trace(ids=[*OWN, 3])
     with pytest.raises(InputError, match="the sentences have 5 and 6 tokens: paths need as many"):

@@ -262,23 +262,28 @@ def test_a_direction_steers_what_is_written_and_is_saved_for_the_shell(tmp_path:
     assert others[0] != plain == others[2]
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
+def test_what_has_no_direction_is_said_nor_what_is_none():
+    for name, given, said in (
         ("story", (["A"], [], "1.output"), "there is no text"),
         ("story", ("A", ["B"], "1.output"), "texts are a list"),
         ("story", (["A"], ["B"], "nothing"), "no step is called"),
         ("story", (["A"], ["B"], "1.output", 5), "no position '5' in a text of 1 tokens"),
         ("story", (["A"], ["B"], "0.self_attention.weights"), "a column for each token"),
         ("attention", (["A"], ["B"], "attention.context"), "no step is called|has no vocabulary"),
-    ],
-)
-def test_what_has_no_direction_is_said(name: str, given: tuple, said: str):
-    with pytest.raises(InputError, match=said):
-        direction(Model.load(name, device="cpu"), *given)
-    model = Model.load("attention")
-    with pytest.raises(InputError, match="no logits of words"):
-        Direction("attention.context", np.ones(8)).words(model.trace())
+    ):
+        with pytest.raises(InputError, match=said):
+            direction(Model.load(name, device="cpu"), *given)
+        model = Model.load("attention")
+        with pytest.raises(InputError, match="no logits of words"):
+            Direction("attention.context", np.ones(8)).words(model.trace())
+    for vector, said in (
+        (np.zeros(80), "no direction"),
+        (1.0, "a direction is a vector"),
+        (np.ones(7), "do not fit"),
+        (np.full(80, np.inf), "infinite"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Model.load("story").trace("The fox").edited([Project("1.output", vector)])
 
 
 # Its component taken out
@@ -322,17 +327,3 @@ def test_the_gradient_through_a_projection_is_that_of_small_steps():
             moved = Edit("embedding.output", index, float(trace["embedding.output"][index]) + size)
             ends.append(trace.edited([moved, *edits])[cell[0]][cell[1]])
         assert found[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("vector", "said"),
-    [
-        (np.zeros(80), "no direction"),
-        (1.0, "a direction is a vector"),
-        (np.ones(7), "do not fit"),
-        (np.full(80, np.inf), "infinite"),
-    ],
-)
-def test_what_is_no_direction_is_refused(vector: Any, said: str):
-    with pytest.raises(InputError, match=said):
-        Model.load("story").trace("The fox").edited([Project("1.output", vector)])

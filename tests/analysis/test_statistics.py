@@ -215,15 +215,12 @@ MARKED = {
 }
 
 
-@pytest.mark.parametrize("kind", GRADIENT_KINDS)
-def test_the_bar_of_the_step_is_marked(kind, trace, computed):
-    chart = gradient_chart(kind, trace.program, computed, "decoder.1.self_attention.residual")
-    assert chart.logarithmic
-    assert len(chart.labels) == len(chart.values) <= MOST_BARS
-    assert (None if chart.marked is None else chart.labels[chart.marked]) == MARKED[kind]
-
-
-def test_of_many_weights_those_around_the_current_one_are_shown(trace, computed):
+def test_the_bar_of_the_step_is_marked_among_those_around_it(trace, computed):
+    for kind in GRADIENT_KINDS:
+        chart = gradient_chart(kind, trace.program, computed, "decoder.1.self_attention.residual")
+        assert chart.logarithmic
+        assert len(chart.labels) == len(chart.values) <= MOST_BARS
+        assert (None if chart.marked is None else chart.labels[chart.marked]) == MARKED[kind]
     name = "decoder.2.feed_forward.output.weight"
     chart = gradient_chart("gradient norms by weight", trace.program, computed, name)
     assert len(chart.labels) == MOST_BARS

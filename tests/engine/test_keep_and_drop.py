@@ -66,14 +66,12 @@ def test_the_levels_of_dropping(model):
 
 
 @pytest.mark.parametrize("level", range(19))
-def test_dropped_equals_kept(model, level):
-    kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budgets(model)[level]))
+def test_what_is_dropped_equals_what_is_kept_and_a_run_keeps_exactly_what_the_plan_says(model, level):
+    kept, dropped, trace = (
+        model.trace(ids=IDS),
+        *(in_blocks(model.trace(ids=IDS, budget=budgets(model)[level])) for _ in range(2)),
+    )
     assert_same(dropped, kept)
-
-
-@pytest.mark.parametrize("level", range(19))
-def test_a_run_keeps_exactly_what_the_plan_says(model, level):
-    trace = in_blocks(model.trace(ids=IDS, budget=budgets(model)[level]))
     trace.compute()
     assert trace.held == trace.plan.names
     assert trace.held_bytes <= max(trace.plan.bytes, trace.budget)
@@ -124,7 +122,7 @@ def runs(monkeypatch) -> Counter[str]:
     return counted
 
 
-def test_block_by_block_nothing_is_computed_twice(model, runs):
+def test_block_by_block_nothing_is_computed_twice_and_costs_the_same(model, runs):
     in_blocks(model.trace(ids=IDS, budget=0))["output.probabilities"]
     blocks = SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
     assert runs["Project"] == 3 * SIZES["layers"]
@@ -132,9 +130,6 @@ def test_block_by_block_nothing_is_computed_twice(model, runs):
     assert runs["Linear"] == 3 * SIZES["layers"] + words
     assert {runs[kind] for kind in ("Scores", "Scale", "Mask", "Context")} == {blocks}
     assert runs["Softmax"] == blocks + words
-
-
-def test_the_cost_counts_what_is_made_block_by_block(model):
     traces = (in_blocks(model.trace(ids=IDS, budget=budget)) for budget in budgets(model))
     assert len({trace.pending(["output.probabilities"]) for trace in traces}) == 1
 
@@ -155,10 +150,12 @@ def test_a_window_is_computed_from_the_nearest_layer_that_is_kept(model, runs, l
     assert runs["Embed"] == (level == 0)
 
 
-def test_the_last_layer_of_both_stacks_is_kept_longest():
+def test_the_last_layer_of_both_stacks_is_kept_longest_and_a_trace_estimated_before_it_is_computed(model):
     program = Model.load("encoder-decoder", device="cpu", decoder_layers=3, **SIZES).program(4, 2)
     last = [program.step(f"{stack}.2.output") for stack in ("encoder", "decoder")]
     assert keep_plan(program, 8, 8 * program.step_cells(last)).names == {step.name for step in last}
+    trace = model.trace(ids=IDS)
+    assert trace.plan.total == sum(trace[name].nbytes for name in trace.program.by_name)
 
 
 @pytest.mark.parametrize("read", ["window", "explain", "blocks"])
@@ -209,36 +206,23 @@ def peak(layers: int) -> int:
         tracemalloc.stop()
 
 
-def test_memory_without_keeping_is_that_of_one_layer():
+def test_memory_without_keeping_is_that_of_one_layer_however_many_there_are():
     one_layer = 6 * LENGTH * WIDTH + HEADS * LENGTH * LENGTH + LENGTH * INNER  # one array of queries × keys, no second
     small = 1 << 19  # Python's own objects: steps, names, counters
     assert peak(6) <= 4 * one_layer + small
-
-
-def test_memory_without_keeping_does_not_grow_with_layers():
     few, many = (peak(layers) for layers in (2, 8))
     assert many <= few + (1 << 17)
 
 
-def test_a_trace_is_estimated_before_it_is_computed(model):
-    trace = model.trace(ids=IDS)
-    assert trace.plan.total == sum(trace[name].nbytes for name in trace.program.by_name)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")]
-)
-def test_sizes_are_readable(size, text):
-    assert readable(size) == text
-
-
-def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
+def test_idle_memory_is_given_back_before_more_is_refused_and_sizes_are_readable(monkeypatch):
     POOL.clear()
     POOL.empty((1 << 20,), np.dtype(np.uint8))
     monkeypatch.setattr(parts, "available_memory", lambda: 100 - sum(size * count for size, count in POOL.idle.items()))
     parts.check_memory(80, "a test needs", "use less")
     assert not POOL.idle
     assert available_memory() > 1 << 20
+    for size, text in ((0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")):
+        assert readable(size) == text
 
 
 @pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])

@@ -239,17 +239,12 @@ def test_the_cost_counts_products_and_sums(name, cost, rng):
     assert case.op.flops(*case.axes) == cost
 
 
-@pytest.mark.parametrize(
-    "op", [ops.Softmax(), *(ops.ExpertWeights(2, among_chosen=among) for among in (True, False))], ids=str
-)
-def test_shares_do_not_overflow(op):
-    shares = op.forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
-    assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
-    assert not ops.Softmax().forward(F64, np.full((BATCH, 3, 4), -np.inf)).any()
-
-
-def test_of_experts_with_equal_logits_the_first_are_chosen():
-    """As of many, which a sort that is not stable mixes."""
+def test_shares_do_not_overflow_and_of_experts_with_equal_logits_the_first_are_chosen():
+    for op in (ops.Softmax(), *(ops.ExpertWeights(2, among_chosen=among) for among in (True, False))):
+        shares = op.forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
+        assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
+        assert not ops.Softmax().forward(F64, np.full((BATCH, 3, 4), -np.inf)).any()
+    # As of many, which a sort that is not stable mixes.
     shares = ops.ExpertWeights(3).forward(F64, np.tile([1.0, 0.0], (1, 1, 32)))
     assert np.flatnonzero(shares).tolist() == [0, 2, 4]
 
@@ -327,16 +322,13 @@ def test_sines_and_cosines_in_halves_are_the_interleaved_ones(width):
     assert np.array_equal(halves, np.concatenate([mixed[..., ::2], mixed[..., 1::2]], axis=-1))
 
 
-@pytest.mark.parametrize(("op", "at_1"), [(ops.Silu(), 0.7310585786), (ops.GeluTanh(), 0.8411919906)])
-def test_activations_at_0_at_1_and_far_out(op, at_1):
-    values = op.forward(F64, np.array([[[0.0, 1.0, 1e50, -1e50]]]))[0, 0]
-    np.testing.assert_allclose(values, [0.0, at_1, 1e50, 0.0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("op", [ops.Silu(), ops.GeluTanh(), ops.Gelu()])
-def test_an_activation_far_out_is_explained(op):
-    source = Given(np.array([[1e300, -1e300]]), batched=False).source("0", 0)
-    assert [op.explain((0, column), source).result for column in (0, 1)] == [1e300, 0.0]
+def test_activations_at_0_at_1_and_far_out_where_they_are_explained():
+    for op, at_1 in ((ops.Silu(), 0.7310585786), (ops.GeluTanh(), 0.8411919906)):
+        values = op.forward(F64, np.array([[[0.0, 1.0, 1e50, -1e50]]]))[0, 0]
+        np.testing.assert_allclose(values, [0.0, at_1, 1e50, 0.0], rtol=1e-9)
+    for op in (ops.Silu(), ops.GeluTanh(), ops.Gelu()):
+        source = Given(np.array([[1e300, -1e300]]), batched=False).source("0", 0)
+        assert [op.explain((0, column), source).result for column in (0, 1)] == [1e300, 0.0]
 
 
 # The equation that a working closes with

@@ -48,21 +48,18 @@ def test_memory_is_used_again_when_its_array_is_gone_and_for_one_that_is_a_littl
     assert address(second) == place
 
 
-def test_arrays_have_the_shape_and_type_asked_for_and_can_be_written():
+def test_arrays_have_the_shape_and_type_asked_for_and_can_be_written_to_their_last_cell():
     for shape in (SHAPE, (2, 3), (), (0, 4)):
         array = Pool().empty(shape, DTYPE)
         array[...] = 1
         assert (array.shape, array.dtype, array.flags.c_contiguous) == (shape, DTYPE, True)
+    for shape in ((1023, 1025), (LARGE // 4 + 1,)):
+        array = Pool().empty(shape, DTYPE)
+        array[...] = 1
+        assert array.sum() == math.prod(shape)
 
 
-@pytest.mark.parametrize(("limit", "most"), [(2 * SIZE, 2), (SIZE - 1, 0)])
-def test_idle_memory_is_let_go_past_the_limit(limit, most):
-    pool = Pool(limit=limit)
-    use(pool, 5)
-    assert (most > 0) <= sum(pool.idle.values()) <= most
-
-
-def test_memory_in_use_does_not_count_as_idle_and_a_view_keeps_it():
+def test_memory_in_use_does_not_count_as_idle_a_view_keeps_it_and_past_the_limit_it_is_let_go():
     pool = Pool()
     use(pool)
     assert idle_bytes(pool) > 0
@@ -77,6 +74,10 @@ def test_memory_in_use_does_not_count_as_idle_and_a_view_keeps_it():
     second[...] = 9
     assert (view == 5).all()
     assert not np.shares_memory(view, second)
+    for limit, most in ((2 * SIZE, 2), (SIZE - 1, 0)):
+        pool = Pool(limit=limit)
+        use(pool, 5)
+        assert (most > 0) <= sum(pool.idle.values()) <= most
 
 
 @pytest.mark.parametrize(("at_first", "lately"), [(1, 1), (20, 2)])
@@ -90,13 +91,6 @@ def test_memory_that_nobody_asks_for_is_let_go_after_a_while(at_first, lately):
             pool.empty((1,), DTYPE)
     assert pool.idle == {SIZE: lately}
     assert idle_bytes(pool) == lately * SIZE
-
-
-@pytest.mark.parametrize("shape", [(1023, 1025), (LARGE // 4 + 1,)])
-def test_large_arrays_can_be_written_to_their_last_cell(shape):
-    array = Pool().empty(shape, DTYPE)
-    array[...] = 1
-    assert array.sum() == math.prod(shape)
 
 
 @pytest.mark.parametrize("let_go", [Pool.clear, lambda pool: pool.expect(SIZE)], ids=["clear", "a smaller trace"])

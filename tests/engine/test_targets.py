@@ -98,9 +98,8 @@ def test_neurons_of_a_gated_layer_and_positions_of_a_decoder_are_its_own():
     assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
+def test_what_does_not_exist_is_named_and_a_model_without_such_parts_says_so():
+    for text, says in (
         ("head:encoder.0.self_attention:8", r"context has no head 8: use 0 to 7"),
         ("head:encoder.9.self_attention:0", r"there is no attention 'encoder\.9\.self_attention': use encoder\.0"),
         ("head:encoder.0.self_attention", "is not a head: write head:"),
@@ -116,15 +115,10 @@ def test_neurons_of_a_gated_layer_and_positions_of_a_decoder_are_its_own():
         ("neuron:encoder.0.self_attention:0", "there is no feed-forward layer"),
         ("neurone:3", "is not a head, layer, position, neuron or feature: write"),
         ("", "is not a head, layer"),
-    ],
-)
-def test_what_does_not_exist_is_named(text, says):
-    trace = post_norm()
-    with pytest.raises(InputError, match=says):
-        trace.edited(parse(text).edits(trace.program))
-
-
-def test_a_model_without_such_parts_says_so():
+    ):
+        trace = post_norm()
+        with pytest.raises(InputError, match=says):
+            trace.edited(parse(text).edits(trace.program))
     program = Model.load("attention", device="cpu").program(3)
     for kind in ("layer", "position", "neuron"):
         with pytest.raises(InputError, match=f"the model has no {kind}s that can be ablated"):

@@ -304,15 +304,6 @@ def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
     assert listed[weight].shape == one[weight].shape
 
 
-def test_it_says_of_what_it_is_in_one_line(layered):
-    said = repr(layered.trace(SHORT))
-    assert said.startswith("<Trace of encoder: the waves crashed; ")
-    assert "MiB held>" in said
-    assert "(2 sentences)" in repr(layered.trace([SHORT, "the shore"]))
-    assert "1 edits" in repr(layered.trace(SHORT).edited([Edit("encoder.0.output", (0, 0), 1.0)]))
-    assert "\n" not in repr(Model.load("attention").trace())
-
-
 def test_a_region_takes_values_of_its_own_shape_and_edits_of_edits_add_up(layered):
     trace = layered.trace(SHORT)
     rows = np.full((1, trace["encoder.0.output"].shape[1]), 7.0)
@@ -326,7 +317,13 @@ def test_a_region_takes_values_of_its_own_shape_and_edits_of_edits_add_up(layere
     assert len(first.edits) == 1
 
 
-@pytest.mark.parametrize("given", [[1, 2, 3], b"bytes", [["the"]]])
-def test_what_is_no_text_is_refused_with_what_to_write(layered, given):
-    with pytest.raises(InputError, match=r"give token IDs by name, trace\(ids=\[…\]\)"):
-        layered.trace(given)
+def test_what_is_no_text_is_refused_with_what_to_write_and_what_there_is_told_in_one_line(layered):
+    for given in ([1, 2, 3], b"bytes", [["the"]]):
+        with pytest.raises(InputError, match=r"give token IDs by name, trace\(ids=\[…\]\)"):
+            layered.trace(given)
+    said = repr(layered.trace(SHORT))
+    assert said.startswith("<Trace of encoder: the waves crashed; ")
+    assert "MiB held>" in said
+    assert "(2 sentences)" in repr(layered.trace([SHORT, "the shore"]))
+    assert "1 edits" in repr(layered.trace(SHORT).edited([Edit("encoder.0.output", (0, 0), 1.0)]))
+    assert "\n" not in repr(Model.load("attention").trace())
