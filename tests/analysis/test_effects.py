@@ -359,9 +359,6 @@ def test_what_cannot_be_measured_is_refused(traces):
         Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
     with pytest.raises(UsageError, match="no kind is called"):
         table_of(trace.program, "word")
-    longer = Model.load("copy", device="cpu").trace(ids=[*COPIED, 4])
-    with pytest.raises(InputError, match="have 5 and 6 tokens"):
-        list(sweep(trace, longer, table_of(trace.program, "layer"), Metric("logit", (1,)), range(4, 5)))
     attention = Model.load("attention").trace()
     with pytest.raises(InputError, match="no layers"):
         table_of(attention.program, "position")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from tui_transformer.engine.axis import Region, Shape
+from tui_transformer.engine.explanation import Operand, Sum, Value
 
 
 def random_region(rng: np.random.Generator, shape: Shape) -> Region:
     """A range of every axis, which may be empty."""
     return tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
+
+
+def operands(item: Sum | Value) -> Iterator[Operand]:
+    """The cells that an item of an explanation names."""
+    if isinstance(item, Sum):
+        yield from (factor.operand(term) for factor in item.factors for term in range(len(item)))
+    elif item.source is not None:
+        yield item.source
 
 
 def cut(array: np.ndarray, region: Region) -> np.ndarray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+from comparing import operands
+from reference import REFERENCES
 
 from tui_transformer.engine.edits import Edit
-from tui_transformer.engine.explanation import Operand, Sum
+from tui_transformer.engine.explanation import Sum
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, has_gradient
 from tui_transformer.engine.number_format import bracketed, spoken
@@ -19,7 +20,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS, TARGETS = [2, 5, 3, 6, 4], [5, -1, 6, 4, 7]
-REFERENCES = Path(__file__).parent.parent / "references"
 SIZES = {"d_model": 8, "heads": 2, "d_ff": 6, "max_length": 8, "layers": 1}
 CASES = {
     "encoder": SIZES,
@@ -41,18 +41,13 @@ def some_cells(computed: Gradients, name: str, count: int = 3) -> Iterator[tuple
         yield tuple(int(i) for i in np.unravel_index(flat, computed.values[name].shape))
 
 
-def operands(explanation) -> Iterator[Operand]:
-    for item in explanation.items:
-        if isinstance(item, Sum):
-            yield from (factor.operand(term) for factor in item.factors for term in range(len(item)))
-        elif item.source is not None:
-            yield item.source
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_the_terms_give_the_cell_of_every_gradient(name):
+def test_the_terms_give_the_cell_of_every_gradient_and_operands_hold_what_their_cells_hold(name):
     trace = traced(name)
     computed = gradients(trace, TARGETS)
+    assert set(has_gradient(trace)) == set(computed.values)
+    assert has_gradient(trace)[0] == "output.logits"
+    known = {f"{GRADIENT}{each}": array for each, array in computed.values.items()}
     for each in computed.values:
         for index in some_cells(computed, each):
             explained = explain_gradient(trace, computed, TARGETS, each, index)
@@ -60,29 +55,11 @@ def test_the_terms_give_the_cell_of_every_gradient(name):
             assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12), (each, index)
             assert explained.formula
             assert explained.name == f"{GRADIENT}{each}"
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_operands_hold_what_their_cells_hold(name):
-    trace = traced(name)
-    computed = gradients(trace, TARGETS)
-    known = {f"{GRADIENT}{each}": array for each, array in computed.values.items()}
-    for each in computed.values:
-        for operand in operands(explain_gradient(trace, computed, TARGETS, each, next(some_cells(computed, each)))):
-            array = known[operand.name] if operand.name in known else trace.window(operand.name, cell(operand))
-            value = array[operand.index] if operand.name in known else array.item()
+        for operand in (operand for item in explained.items for operand in operands(item)):
+            cell = tuple(range(i, i + 1) for i in operand.index)
+            own = operand.name in known
+            value = known[operand.name][operand.index] if own else trace.window(operand.name, cell).item()
             assert operand.value == value, (each, operand)
-
-
-def cell(operand: Operand) -> tuple[range, ...]:
-    return tuple(range(i, i + 1) for i in operand.index)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_has_a_gradient_is_known_before_it_is_computed(name):
-    trace = traced(name)
-    assert set(has_gradient(trace)) == set(gradients(trace, TARGETS).values)
-    assert has_gradient(trace)[0] == "output.logits"
 
 
 def test_the_residual_stream_collects_a_term_from_every_reader_and_the_logits_a_share_less_the_target():

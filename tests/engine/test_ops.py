@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import hypothesis
 import numpy as np
 import pytest
-from comparing import random_region
+from comparing import operands, random_region
 from hypothesis import strategies as st
 from op_cases import BATCH, CASES, SHARE, Case, Given
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import slices, within
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.explanation import Operand, Sum, Value, Working, equation_of
+from tui_transformer.engine.explanation import Sum, Value, Working, equation_of
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import RESULT
 
@@ -87,13 +87,6 @@ def test_a_window_is_the_part_of_the_whole(case, rng):
         np.testing.assert_allclose(made, whole[slices(region)], rtol=1e-12, atol=1e-14)
 
 
-def named_operands(item: Sum | Value) -> Iterator[Operand]:
-    if isinstance(item, Sum):
-        yield from (factor.operand(term) for factor in item.factors for term in range(len(item)))
-    elif item.source is not None:
-        yield item.source
-
-
 def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
     """The inputs that an explanation has to name: all but what only says which cell is hidden, or where a given is."""
     if isinstance(case.op, ops.Given):
@@ -130,9 +123,9 @@ def test_an_explanation_gives_the_cell_from_the_cells_it_names_and_closes_with_i
     for index in np.ndindex(*case.shape):
         working = case.op.explain(index, *sources)
         assert working.result == pytest.approx(float(whole[item][index]), rel=1e-12, abs=1e-12)
-        operands = [operand for entry in working.items for operand in named_operands(entry)]
-        assert {operand.name for operand in operands} == named_inputs(case, index)
-        for operand in operands:
+        named = [operand for entry in working.items for operand in operands(entry)]
+        assert {operand.name for operand in named} == named_inputs(case, index)
+        for operand in named:
             assert operand.value == sources[int(operand.name)].cell(*operand.index)
         for total in (entry for entry in working.items if isinstance(entry, Sum)):
             assert len(total.running) == len(total) == len(total.contributions)
@@ -166,7 +159,7 @@ def explained_backward(case: Case, index, toward: int, item: int, gradient, outp
     results = [Given(values).source(name, item) for name, values in (("∂y", gradient), ("y", output))]
     working = case.op.explain_backward(index, toward, *results, *inputs)
     sources = {source.name: source for source in (*inputs, *results)}
-    for operand in (operand for entry in working.items for operand in named_operands(entry)):
+    for operand in (operand for entry in working.items for operand in operands(entry)):
         assert operand.value == sources[operand.name].cell(*operand.index)
     return working
 

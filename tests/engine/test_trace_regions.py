@@ -157,16 +157,6 @@ def test_changes_are_made_in_order_and_pass_no_gradient_on(trace, model):
     assert computed[CONTEXT].any()
 
 
-def test_a_mean_leaves_padding_out():
-    model = Model.load("encoder", device="cpu", dtype="float64", pad_id=1)
-    name = "encoder.0.feed_forward.activation"
-    trace = model.trace(ids=[[2, 5, 3, 1, 1], [4, 3, 7, 6, 5]])
-    edited = trace.edited([Ablate(name, (range(5), range(2, 3)), mean=True)])
-    for item, real in enumerate((3, 5)):
-        wanted = trace[name][item, :real, 2].mean()
-        np.testing.assert_allclose(edited[name][item, :, 2], wanted, rtol=1e-12)
-
-
 def test_a_step_of_another_trace_takes_the_place_of_this_one_in_rows_too(model, trace):
     other = model.trace(ids=[7, 1, 4, 4, 2], budget=0)
     edited = trace.edited([Patch.between(trace, other, STREAM)])

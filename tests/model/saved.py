@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -33,19 +31,6 @@ def refusal(where: str | Path, most: int = 400) -> str:
     assert len(text.splitlines()) == 1
     assert len(text) < most + len(str(where))
     return text
-
-
-def checkpoint(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, np.ndarray[Any, Any]]) -> Path:
-    """A folder with a configuration and tensors."""
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    return save_tensors(folder, tensors)
-
-
-def save_tensors(folder: Path, tensors: Mapping[str, np.ndarray[Any, Any]]) -> Path:
-    """The folder with these tensors."""
-    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
-    return folder
 
 
 def write_raw(path: Path, tensors: dict[str, tuple[str, Any]]) -> None:
