@@ -1,16 +1,22 @@
-"""Which device and precision are taken, and what the core loads."""
+"""Which device and precision are taken, what the core loads, and work in blocks of rows, which the cores share."""
 
 from __future__ import annotations
 
 import math
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tui_transformer import machine
 from tui_transformer.engine import backend as backend_module
+from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Gpu, choose_backend, numpy_backend
+from tui_transformer.engine.ops import base
+from tui_transformer.engine.ops.base import by_rows, writable
 from tui_transformer.errors import InputError, UsageError
 
 
@@ -79,3 +85,94 @@ def test_the_core_loads_no_terminal_library():
     loaded = run.stdout.split()
     assert "tui_transformer" in loaded
     assert not set(loaded) & set(FORBIDDEN)
+
+
+# Work in blocks of rows
+
+F64, F32 = numpy_backend("float64"), numpy_backend("float32")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def some(*shape: int) -> np.ndarray:
+    return np.random.default_rng(5).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (ops.Softmax(), (some(2, 3, 50, 41),)),
+        (ops.Gelu(), (some(2, 70, 33),)),
+        (ops.LayerNorm(), (some(2, 70, 33), some(33), some(33))),
+    ],
+)
+def test_blocks_give_the_same_bits_as_the_whole(op, inputs):
+    whole = op.forward(F32, *inputs)
+    np.testing.assert_array_equal(op.forward(replace(F32, block=123), *inputs), whole)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+@pytest.mark.parametrize("rows", [3, 700, 1301])
+def test_cores_share_the_rows(rng, monkeypatch, cores, rows):
+    for module in (base, machine):
+        monkeypatch.setattr(module, "cores", lambda: cores)
+    x = rng.standard_normal((rows, 1000), np.float32)
+    result, seen = np.full_like(x, np.nan), set[int]()
+
+    def double(values, target):
+        seen.add(threading.get_ident())
+        np.multiply(values, 2.0, out=target)
+
+    by_rows(F32, double, x, result)
+    np.testing.assert_array_equal(result, x * np.float32(2.0))
+    assert 1 <= len(seen) <= cores
+
+
+def test_what_goes_wrong_on_another_core_is_raised_here(monkeypatch):
+    for module in (base, machine):
+        monkeypatch.setattr(module, "cores", lambda: 2)
+    here, begun = threading.get_ident(), threading.Event()
+
+    def fail_elsewhere(rows):
+        if threading.get_ident() != here:
+            begun.set()
+            raise ValueError("of a row")
+        assert begun.wait(30.0)
+
+    with pytest.raises(ValueError, match="of a row"):
+        by_rows(F32, fail_elsewhere, np.empty((700, 1000), np.float32))
+
+
+def test_without_a_thread_the_work_is_done_alone(rng, monkeypatch):
+    for module in (base, machine):
+        monkeypatch.setattr(module, "cores", lambda: 3)
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    machine._threads.cache_clear()
+    x = rng.standard_normal((700, 1000), np.float32)
+    result = np.full_like(x, np.nan)
+    by_rows(F32, lambda values, target: np.multiply(values, 2.0, out=target), x, result)
+    np.testing.assert_array_equal(result, x * np.float32(2.0))
+    machine._threads.cache_clear()
+
+
+def test_a_mask_that_hides_nothing_is_where_the_scores_are_and_cannot_be_written_over(rng):
+    scores = rng.standard_normal((1, 2, 3, 3), np.float32)
+    places, visible = np.arange(3)[None], np.ones((1, 3), np.bool_)
+    masked = ops.Mask().forward(F32, scores, places, places, visible)
+    assert np.shares_memory(masked, scores)
+    assert not writable(masked)
+    assert writable(scores)
+    assert writable(ops.Mask().forward(F32, scores, places, places, visible, out=scores))
+    assert not np.shares_memory(ops.Mask(causal=True).forward(F32, scores, places, places, visible), scores)
+
+
+def test_no_rows_are_no_work():
+    by_rows(F32, lambda rows: None, np.empty((0, 4), np.float32))
+    assert ops.Gelu().forward(F32, np.empty((1, 0, 4), np.float32)).shape == (1, 0, 4)

@@ -31,12 +31,10 @@ GROUPED = SIZES | {"num_key_value_heads": 2}
     ("given", "named"),
     [
         (LLAMA3 | {"original_max_position_embeddings": 0}, "original_max_position_embeddings 0"),
-        (LLAMA3 | {"original_max_position_embeddings": False}, "original_max_position_embeddings False"),
         (LLAMA3 | {"original_max_position_embeddings": None}, "original_max_position_embeddings is null"),
         (LLAMA3 | {"partial_rotary_factor": None}, "partial_rotary_factor is null"),
         (YARN | {"rope_theta": None}, "rope_theta is null"),
         (YARN | {"original_max_position_embeddings": []}, "original_max_position_embeddings"),
-        (YARN | {"attention_factor": 1e308}, "attention_factor"),
         (YARN | {"attention_factor": 1e30}, "attention_factor"),
         (YARN | {"mscale": 1e30, "mscale_all_dim": 1.0}, "mscale"),
         (YARN | {"beta_fast": 1e308}, "beta_fast"),
