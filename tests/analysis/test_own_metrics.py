@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer import (
-    Ablate,
-    InputError,
-    Metric,
-    Model,
-    OfLogits,
-    Patch,
-    Set,
-    Trace,
-    effect,
-    effects,
-    every,
-    gradients_of,
-    integrated_gradients,
-    measure_texts,
-    sweep,
-)
+import tui_transformer as tt
+from tui_transformer import Ablate, InputError, Metric, Model, OfLogits, Patch, Set, Trace
 from tui_transformer.analysis.effects import in_passes
 from tui_transformer.analysis.measurable import OfTrace
 from tui_transformer.errors import UsageError
@@ -56,11 +41,11 @@ def test_a_function_gives_what_the_metric_of_that_formula_gives(traces, metric):
     trace, other = traces
     for rows in (1, 512):
         wanted, got = (
-            [each.value for _, each in effects(trace, "head", metric=each, rows=rows)] for each in (NAMED, metric)
+            [each.value for _, each in tt.effects(trace, "head", metric=each, rows=rows)] for each in (NAMED, metric)
         )
         assert got == pytest.approx(wanted, rel=1e-12)
         wanted, got = (
-            [each.value for each in sweep(trace, other, "head", each, rows=rows)] for each in (NAMED, metric)
+            [each.value for each in tt.sweep(trace, other, "head", each, rows=rows)] for each in (NAMED, metric)
         )
         assert got == pytest.approx(wanted, rel=1e-12)
 
@@ -79,7 +64,7 @@ def test_a_function_reads_any_step_of_one_sentence_whatever_shares_its_pass(mode
             + edited.edited([Set("1.output", 0.0, rows=4)])["1.output"].sum()
         )
 
-    found = list(effects(trace, "head", metric=metric))
+    found = list(tt.effects(trace, "head", metric=metric))
     assert set(seen) == {(1, (5, trace.program.shape("output.logits")[1]), 1), (1, seen[0][1], 0)}
     for target, got in found:
         assert got.value == pytest.approx(metric(trace.edited(target.edits(trace.program))), abs=1e-12)
@@ -89,24 +74,28 @@ def test_a_function_reads_any_step_of_one_sentence_whatever_shares_its_pass(mode
 def test_what_shares_a_pass_is_computed_once_and_nothing_is_kept_for_a_metric_of_the_logits(model, traces):
     trace, ran = model.trace(ids=[5, 6, 7, 8, 9]), []
     trace.compute()
-    targets = every(trace.program, "head")[:4]
-    list(effects(trace, targets, metric=lambda each: each["output.logits"].sum(), before=lambda step: ran.append(step)))
+    targets = tt.every(trace.program, "head")[:4]
+    list(
+        tt.effects(
+            trace, targets, metric=lambda each: each["output.logits"].sum(), before=lambda step: ran.append(step)
+        )
+    )
     assert ran.count(trace.program.step("output.logits")) == 1
     trace, _ = traces
-    experiments = [(target, target.edits(trace.program)) for target in every(trace.program, "head")]
+    experiments = [(target, target.edits(trace.program)) for target in tt.every(trace.program, "head")]
     assert not any(edited.plan.names for _, edited, _ in in_passes(trace, experiments))
 
 
 def test_a_function_is_measured_of_every_kind_of_model_and_of_the_logits_at_the_positions_that_are_asked_for(traces):
     pooled = Model.load(REFERENCES / "bert", dtype="float64", device="cpu").trace(ids=[2, 5, 3])
     layer = "encoder.0.output"
-    for target, got in effects(pooled, "layer", metric=lambda trace: trace[layer][0, 1]):
+    for target, got in tt.effects(pooled, "layer", metric=lambda trace: trace[layer][0, 1]):
         assert got.value == pooled.edited(target.edits(pooled.program))[layer][0, 1]
     attention = Model.load("attention", dtype="float64").trace()
-    ((_, got),) = effects(attention, "head", metric=lambda trace: trace["context"].sum())
+    ((_, got),) = tt.effects(attention, "head", metric=lambda trace: trace["context"].sum())
     assert (got.value, got.change) == (0.0, pytest.approx(-attention["context"].sum()))
     with pytest.raises(InputError, match="no logits of words"):
-        list(effects(attention, "head", metric=OF_LOGITS))
+        list(tt.effects(attention, "head", metric=OF_LOGITS))
     shapes = []
     metric = OfLogits(lambda logits: float(shapes.append(logits.shape) or logits.dtype == np.float64))
     words = traces[0].program.shape("output.logits")[1]
@@ -132,8 +121,8 @@ def test_a_sentence_of_a_batch_is_a_trace_of_its_own(model):
             got = edited.sentence(1)
             assert got.batch == 1
             np.testing.assert_allclose(got["output.logits"], alone.edited(of_one)["output.logits"], atol=1e-12)
-    got = effect(both, both.edited(edits[0]), item=1, metric=lambda trace: trace["output.logits"][-1, 3])
-    wanted = effect(alone, alone.edited(own[0]), metric=Metric("logit", (3,)))
+    got = tt.effect(both, both.edited(edits[0]), item=1, metric=lambda trace: trace["output.logits"][-1, 3])
+    wanted = tt.effect(alone, alone.edited(own[0]), metric=Metric("logit", (3,)))
     assert (got.value, got.change) == pytest.approx((wanted.value, wanted.change), abs=1e-12)
     each = alone.edited_each([[Set("0.output", 0.0, rows=row)] for row in range(3)]).sentence(2)
     np.testing.assert_allclose(each["1.output"], alone.edited([Set("0.output", 0.0, rows=2)])["1.output"], atol=1e-12)
@@ -143,17 +132,19 @@ def test_a_sentence_of_a_batch_is_a_trace_of_its_own(model):
 
 def test_gradients_are_of_functions_whose_slope_is_said(traces):
     trace, _ = traces
-    wanted, got = (gradients_of(trace, each).values["decoder.0.feed_forward.residual"] for each in (NAMED, OF_LOGITS))
+    wanted, got = (
+        tt.gradients_of(trace, each).values["decoder.0.feed_forward.residual"] for each in (NAMED, OF_LOGITS)
+    )
     np.testing.assert_allclose(got, wanted, atol=1e-14)
-    assert integrated_gradients(trace, OF_LOGITS, points=4).remainder == pytest.approx(
-        integrated_gradients(trace, NAMED, points=4).remainder, abs=1e-12
+    assert tt.integrated_gradients(trace, OF_LOGITS, points=4).remainder == pytest.approx(
+        tt.integrated_gradients(trace, NAMED, points=4).remainder, abs=1e-12
     )
     with pytest.raises(InputError, match="give OfLogits its gradient"):
-        gradients_of(trace, OfLogits(difference))
+        tt.gradients_of(trace, OfLogits(difference))
     with pytest.raises(InputError, match="a function of a trace has no gradient"):
-        gradients_of(trace, lambda each: 1.0)
+        tt.gradients_of(trace, lambda each: 1.0)
     with pytest.raises(UsageError, match=r"the gradient is 2, and the logits are 1 × "):
-        gradients_of(trace, OfLogits(difference, lambda logits: logits[0, :2]))
+        tt.gradients_of(trace, OfLogits(difference, lambda logits: logits[0, :2]))
 
 
 def test_surveys_measure_ablations_by_functions():
@@ -164,16 +155,16 @@ def test_surveys_measure_ablations_by_functions():
         "difference": Metric("difference", (40, 41)),
     }
     found = [
-        [(row.layer, row.head, row.mean) for row in measure_texts(story, texts, ["ablation"], metric=each).rows]
+        [(row.layer, row.head, row.mean) for row in tt.measure_texts(story, texts, ["ablation"], metric=each).rows]
         for each in by.values()
     ]
-    named = measure_texts(story, texts, ["ablation"], metric="difference", tokens=(40, 41))
+    named = tt.measure_texts(story, texts, ["ablation"], metric="difference", tokens=(40, 41))
     assert found[0] == found[1] == [(row.layer, row.head, row.mean) for row in named.rows]
-    rows = measure_texts(story, texts, ["ablation"], metric=lambda trace: trace["1.output"][0, 0]).rows
+    rows = tt.measure_texts(story, texts, ["ablation"], metric=lambda trace: trace["1.output"][0, 0]).rows
     assert {row.measure for row in rows} == {"ablation:metric"}
     assert {row.unit for row in rows} <= {"", None}
     with pytest.raises(UsageError, match="tokens are of a metric that is named"):
-        measure_texts(story, texts, ["ablation"], metric=by["metric"], tokens=(40,))
+        tt.measure_texts(story, texts, ["ablation"], metric=by["metric"], tokens=(40,))
 
 
 def test_a_function_says_its_name_and_what_is_no_metric_is_refused(traces):
@@ -186,6 +177,6 @@ def test_a_function_says_its_name_and_what_is_no_metric_is_refused(traces):
         ("logit", "a metric is a Metric, OfLogits or a function of a trace, not str"),
     ):
         with pytest.raises(UsageError, match=said):
-            next(effects(trace, "head", metric=wrong))
+            next(tt.effects(trace, "head", metric=wrong))
         with pytest.raises(UsageError, match=said):
-            next(sweep(trace, other, "head", wrong))
+            next(tt.sweep(trace, other, "head", wrong))

@@ -64,12 +64,8 @@ def test_what_is_a_list_is_a_sequence_with_flat_rows(name: str):
 
 def test_an_attribution_has_the_rows_of_its_terms_and_a_table_gives_one_after_the_other():
     found = tt.attribute(STORY.trace("The fox"), 40)
-    assert found.rows()[0] == {
-        "name": found.terms[0].name,
-        "kind": "embedding",
-        "number": None,
-        "value": found.terms[0].value,
-    }
+    first = {"name": found.terms[0].name, "kind": "embedding", "number": None, "value": found.terms[0].value}
+    assert found.rows()[0] == first
     found = tt.effects(copied(5, 6, 5), "layer")
     assert [next(found), next(found)] == list(found)[:2]
     assert [next(found, None) for _ in range(len(found) - 1)] == [*list(found)[2:], None]

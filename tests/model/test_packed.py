@@ -63,10 +63,8 @@ def by_rows(rows: int, columns: int) -> Made:
 
 def by_one(rows: int, columns: int) -> Made:
     codes, floats = eight(rows, columns)
-    more = {".input_scale": ("F32", np.ones((), "f4"))}
-    return {".weight": ("F8_E4M3", codes), ".weight_scale": ("F32", np.array(0.25, "f4")), **more}, floats * np.float32(
-        0.25
-    )
+    scales = {".weight_scale": ("F32", np.array(0.25, "f4")), ".input_scale": ("F32", np.ones((), "f4"))}
+    return {".weight": ("F8_E4M3", codes), **scales}, floats * np.float32(0.25)
 
 
 def nv(ends: tuple[str, str, str], *, divided: bool) -> Callable[[int, int], Made]:
@@ -93,9 +91,8 @@ def of_gptq(bits: int, *, ordered: bool, less: int = 1) -> Callable[[int, int], 
         groups, top = columns // 8, 1 << bits
         codes, zeros = RNG.integers(0, top, (columns, rows)), RNG.integers(0, top, (groups, rows))
         scales = RNG.uniform(0.01, 0.1, (groups, rows)).astype("f2")
-        which = (
-            np.sort(RNG.permutation(np.arange(columns) // 8)) if ordered else RNG.permutation(np.arange(columns) // 8)
-        )
+        which = RNG.permutation(np.arange(columns) // 8)
+        which = np.sort(which) if ordered else which
         wanted = np.array([(codes[i] - zeros[which[i]]) * scales[which[i]].astype("f4") for i in range(columns)])
         stored = {
             ".qweight": ("I32", words(codes, bits, 0)),
@@ -123,10 +120,8 @@ def of_awq(rows: int, columns: int) -> Made:
 def whole(bits: int, *, zero: bool) -> Callable[[int, int], Made]:
     def made(rows: int, columns: int) -> Made:
         middle, groups = 1 << (bits - 1), columns // 16
-        codes, scales = (
-            RNG.integers(0, 2 * middle, (rows, columns)),
-            RNG.uniform(0.01, 0.1, (rows, groups)).astype("f4"),
-        )
+        codes = RNG.integers(0, 2 * middle, (rows, columns))
+        scales = RNG.uniform(0.01, 0.1, (rows, groups)).astype("f4")
         zeros = RNG.integers(0, 2 * middle, (rows, groups)) if zero else np.full((rows, groups), middle)
         wanted = (codes - np.repeat(zeros, 16, 1)) * np.repeat(scales, 16, 1)
         stored = {".weight_packed": ("I32", words(codes, bits, 1)), ".weight_scale": ("F32", scales)}
@@ -146,6 +141,7 @@ def compressed(form: str, bits: Any = 4) -> dict[str, Any]:
     return {"quant_method": "compressed-tensors", "format": form, "config_groups": groups}
 
 
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 8}
 NV_ENDS = (".weight_packed", ".weight_scale", ".weight_global_scale")
 WAYS: dict[str, tuple[dict[str, Any], Callable[[int, int], Made]]] = {
     "fp8, blocks": ({"quant_method": "fp8", "weight_block_size": [24, 20]}, by_blocks),
@@ -158,16 +154,10 @@ WAYS: dict[str, tuple[dict[str, Any], Callable[[int, int], Made]]] = {
         nv((".weight", ".weight_scale", ".weight_scale_2"), divided=False),
     ),
     "mxfp4": (compressed("mxfp4-pack-quantized"), mx),
-    "gptq": ({"quant_method": "gptq", "bits": 4, "group_size": 8}, of_gptq(4, ordered=True)),
-    "gptq, 8 bits": ({"quant_method": "gptq", "bits": 8, "group_size": 8}, of_gptq(8, ordered=True)),
-    "gptq, in any order": (
-        {"quant_method": "gptq", "bits": 4, "group_size": 8, "desc_act": True},
-        of_gptq(4, ordered=False),
-    ),
-    "gptq, second version": (
-        {"quant_method": "gptq", "bits": 4, "group_size": 8, "checkpoint_format": "gptq_v2"},
-        of_gptq(4, ordered=True, less=0),
-    ),
+    "gptq": (GPTQ, of_gptq(4, ordered=True)),
+    "gptq, 8 bits": (GPTQ | {"bits": 8}, of_gptq(8, ordered=True)),
+    "gptq, in any order": (GPTQ | {"desc_act": True}, of_gptq(4, ordered=False)),
+    "gptq, second version": (GPTQ | {"checkpoint_format": "gptq_v2"}, of_gptq(4, ordered=True, less=0)),
     "awq": ({"quant_method": "awq", "bits": 4, "group_size": 16, "version": "gemm"}, of_awq),
     "awq, groups unsaid": ({"quant_method": "awq", "bits": 4, "version": "gemm"}, of_awq),
     "integers": (compressed("pack-quantized"), whole(4, zero=False)),

@@ -12,16 +12,8 @@ from tui_transformer.model.options import Framing, batch_of, bracketed
 from tui_transformer.model.texts import padded
 
 DECODERS = (
-    "vanilla-decoder",
-    "gpt2",
-    "gpt_neox",
-    "llama",
-    "mistral-window",
-    "gemma3",
-    "olmo3",
-    "falcon",
-    "bloom",
-    "opt",
+    *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "mistral-window"),
+    *("gemma3", "olmo3", "falcon", "bloom", "opt"),
 )
 SENTENCE, PADS = [12, 10, 9, 15, 4], 3
 LENGTH = len(SENTENCE) + PADS
