@@ -101,11 +101,9 @@ def computed(folder: Path) -> None:
         np.testing.assert_allclose(np.nansum(trace["output.probabilities"], axis=-1), 1.0, atol=1e-3)
 
 
-GENERATION = {
-    **{"eos_token_id": [2, 3], "decoder_start_token_id": 2, "forced_eos_token_id": 2, "bad_words_ids": [[5]]},
-    **{"do_sample": True, "temperature": 0.7, "top_k": 50, "top_p": 0.9, "repetition_penalty": 1.2},
-    **{"num_beams": 4, "min_length": 3, "suppress_tokens": [1]},
-}
+GENERATION = {"eos_token_id": [2, 3], "decoder_start_token_id": 2, "forced_eos_token_id": 2, "bad_words_ids": [[5]]}
+GENERATION |= {"do_sample": True, "temperature": 0.7, "top_k": 50, "top_p": 0.9, "repetition_penalty": 1.2}
+GENERATION |= {"num_beams": 4, "min_length": 3, "suppress_tokens": [1]}
 
 
 @COUNTS
