@@ -117,7 +117,7 @@ def test_the_gradient_of_a_metric_is_how_it_moves(trace, name, step):
     np.testing.assert_allclose(computed.values[step], wanted, atol=1e-8)
 
 
-def test_the_gradient_of_a_cell_is_how_it_moves(trace):
+def test_the_gradient_of_a_cell_is_how_it_moves_and_the_divergence_from_the_sentence_as_it_is(trace):
     name, index = "decoder.1.self_attention.scaled", (1, 3, 2)
     computed = gradients_of_cell(trace, "1.self_attention.scaled", index)
     assert computed.loss == trace[name][index]
@@ -130,6 +130,10 @@ def test_the_gradient_of_a_cell_is_how_it_moves(trace):
         gradients_of_cell(trace, name, (1, 3, 9))
     with pytest.raises(InputError, match="depends on no weight"):
         gradients_of_cell(trace, "tokens", (0,))
+    attribution = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
+    assert attribution.value == 0
+    assert attribution.baseline > 0
+    assert attribution.remainder == pytest.approx(0, abs=1e-4)
 
 
 def test_the_loss_on_targets_and_one_sentence_of_a_batch_have_their_gradients(trace):
@@ -196,13 +200,6 @@ def test_integrated_gradients_are_the_mean_gradient_and_complete(trace):
         edited = trace.edited([Set(START, start + place**3 * (x - start))])
         total += 3 * place**2 / count * gradients_of(edited, METRIC, LAST).values[START]
     np.testing.assert_allclose(attribution.cells, (x - start) * total, atol=2e-3)
-
-
-def test_the_divergence_is_from_the_sentence_as_it_is(trace):
-    attribution = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
-    assert attribution.value == 0
-    assert attribution.baseline > 0
-    assert attribution.remainder == pytest.approx(0, abs=1e-4)
 
 
 # Circuits of weights, beside the whole d × d matrices and the words × words one
@@ -290,7 +287,7 @@ def test_compositions_tell_how_far_they_are_can_be_ended_and_by_chance_are_those
     assert np.sqrt(np.mean(scores)) == pytest.approx(chance(first), rel=0.02)
 
 
-def test_cross_attention_reads_keys_and_values_of_the_encoder():
+def test_scores_and_matrices_can_be_viewed_and_cross_attention_reads_the_encoder():
     model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
     heads = list(circuits(model.trace(ids=[5, 6], decoder_ids=[0, 5])))
     keys = [path for path in compositions(heads, "K") if path.target.attention.kind == "cross_attention"]
@@ -299,9 +296,7 @@ def test_cross_attention_reads_keys_and_values_of_the_encoder():
     assert {path.source.attention.stack for path in queries} == {"decoder"}
     with pytest.raises(UsageError, match="reads no 'O'"):
         list(compositions(heads, "O"))
-
-
-def test_views_hold_the_matrices_and_the_scores():
+    # views
     heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
     view = circuit_view(heads[3], "OV")
     assert np.array_equal(view.window(range(2, 5), range(4)), heads[3].ov[2:5, :4])

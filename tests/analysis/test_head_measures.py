@@ -55,17 +55,7 @@ def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> N
         assert (layer.queries, layer.real, layer.sampled) == (n, n, False)
 
 
-def test_induction_counts_what_followed_earlier_occurrences_and_there_is_none_without_repetition() -> None:
-    trace = load("decoder").trace(ids=[105, 106, 107, 105, 106, 108])
-    layer = measured(trace, Reader())[1]
-    weights = trace[layer.attention.name]
-    # Token 3 is token 0 again, which 1 followed; token 4 is token 1 again, which 2 followed.
-    assert layer.values["induction"] == pytest.approx((weights[:, 3, 1] + weights[:, 4, 2]) / 2)
-    layer = measured(load("decoder").trace(ids=[105, 106, 107, 108]), Reader())[0]
-    assert all(math.isnan(value) for value in layer.values["induction"])
-
-
-def test_causal_queries_with_one_visible_key_do_not_count() -> None:
+def test_every_measure_is_the_mean_of_the_rows_that_have_a_choice() -> None:
     trace = load("decoder").trace(ids=[105, 106, 107, 108])
     layer = measured(trace, Reader())[0]
     weights = trace[layer.attention.name]
@@ -74,6 +64,14 @@ def test_causal_queries_with_one_visible_key_do_not_count() -> None:
     assert layer.values["entropy"] == pytest.approx(
         -np.where(weights > 0, weights * np.log2(np.maximum(weights, 1e-300)), 0)[:, 2:].sum(axis=-1).mean(axis=-1)
     )
+    # induction
+    trace = load("decoder").trace(ids=[105, 106, 107, 105, 106, 108])
+    layer = measured(trace, Reader())[1]
+    weights = trace[layer.attention.name]
+    # Token 3 is token 0 again, which 1 followed; token 4 is token 1 again, which 2 followed.
+    assert layer.values["induction"] == pytest.approx((weights[:, 3, 1] + weights[:, 4, 2]) / 2)
+    layer = measured(load("decoder").trace(ids=[105, 106, 107, 108]), Reader())[0]
+    assert all(math.isnan(value) for value in layer.values["induction"])
 
 
 def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> None:
@@ -92,7 +90,7 @@ def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> No
     assert layer.values["first"] == pytest.approx(trace[step.name][:, :, 0].mean(axis=1))
 
 
-def test_the_first_token_can_be_hidden_and_the_rest_renormalised() -> None:
+def test_rows_sum_to_one_without_the_hidden_keys_and_the_first_token_can_be_one() -> None:
     model = load()
     trace = model.trace(SENTENCE)
     layer = measured(trace, Reader(model.vocabulary, Hidden(first=True)))[0]
@@ -104,9 +102,17 @@ def test_the_first_token_can_be_hidden_and_the_rest_renormalised() -> None:
     assert np.isnan(layer.pictures[:, 0]).all()
     assert np.isnan(layer.pictures[:, :, 0]).all()
     np.testing.assert_allclose(layer.pictures[:, 1:, 1:], weights, rtol=1e-6)
+    weights = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
+    left = renormalized(weights, np.array([True, False, False]))
+    assert left.tolist() == [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0]]
+    weights = np.array([[0.5, 0.5]])
+    assert renormalized(weights, np.array([False, False])) is weights
+    assert (NOTHING.active, NOTHING.text) == (False, "")
+    assert Hidden(special=True).text == "special tokens hidden, rows renormalised"
+    assert Hidden(special=True, first=True).text == "special tokens and first token hidden, rows renormalised"
 
 
-def test_a_large_matrix_is_read_in_part() -> None:
+def test_a_large_matrix_is_read_in_part_and_the_last_keys_are_the_queries() -> None:
     trace = load("decoder", max_length=200).trace(ids=[105 + i % 3 for i in range(200)])
     step = attentions(trace.program)[0]
     layer = layer_measures(trace, step, Reader(), most=8 * 200 * 64)
@@ -274,14 +280,3 @@ def test_special_and_separating_tokens_of_a_vocabulary(folder: str, special: set
     parting = {word for i, word in enumerate(words.words) if is_separator(words, i)}
     assert separating & set(words.words) <= parting
     assert not parting & {"[CLS]", "<s>", "[PAD]", "<pad>", "the", "[MASK]", "<mask>"}
-
-
-def test_rows_sum_to_one_without_the_hidden_keys_and_it_is_said() -> None:
-    weights = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
-    left = renormalized(weights, np.array([True, False, False]))
-    assert left.tolist() == [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0]]
-    weights = np.array([[0.5, 0.5]])
-    assert renormalized(weights, np.array([False, False])) is weights
-    assert (NOTHING.active, NOTHING.text) == (False, "")
-    assert Hidden(special=True).text == "special tokens hidden, rows renormalised"
-    assert Hidden(special=True, first=True).text == "special tokens and first token hidden, rows renormalised"

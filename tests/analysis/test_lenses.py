@@ -53,16 +53,7 @@ def test_an_earlier_layer_goes_through_the_final_norm_and_the_head_edited_as_the
     assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
 
-def test_the_lens_begins_with_what_enters_the_first_layer_of_the_stack_that_spells() -> None:
-    lens = lens_of(trace_of(REFERENCES / "vanilla-decoder").program)
-    assert [depth.title for depth in lens.depths] == ["embedding", "layer 0", "layer 1"]
-    assert lens.depths[0].step == "embedding.output"
-    lens = lens_of(trace_of(REFERENCES / "t5").program)
-    assert lens.depths[0].step == "decoder.embedding.tokens"
-    assert lens.tokens == 3
-
-
-def test_windows_and_blocks_give_the_same() -> None:
+def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() -> None:
     trace = trace_of(REFERENCES / "llama", budget=0)
     lens = lens_of(trace.program)
     whole = [lens.spell(trace, depth, range(5), 3) for depth in lens.depths]
@@ -71,6 +62,12 @@ def test_windows_and_blocks_give_the_same() -> None:
         part = lens.spell(trace, depth, range(1, 5), 3)
         np.testing.assert_allclose(part.probabilities, expected.probabilities[1:])
         assert (part.words == expected.words[1:]).all()
+    lens = lens_of(trace_of(REFERENCES / "vanilla-decoder").program)
+    assert [depth.title for depth in lens.depths] == ["embedding", "layer 0", "layer 1"]
+    assert lens.depths[0].step == "embedding.output"
+    lens = lens_of(trace_of(REFERENCES / "t5").program)
+    assert lens.depths[0].step == "decoder.embedding.tokens"
+    assert lens.tokens == 3
 
 
 # The tuned lens: fitted on texts, beside least squares by another way, and nearer to the answer than the plain one

@@ -80,7 +80,7 @@ def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None
         assert trace[link.step][link.head, link.query, link.key] == pytest.approx(link.weight)
 
 
-def test_links_are_of_a_head_not_to_oneself_and_all_where_that_is_asked_after_every_layer() -> None:
+def test_links_take_no_part_of_padding_or_the_hidden_and_are_all_where_that_is_asked() -> None:
     assert len(best_links(load().trace(ids=LINKED), Wanted(10_000))) == 3 * 8 * 36
     assert {link.head for link in best_links(load().trace(ids=LINKED), Wanted(20, head=2))} == {2}
     best = best_links(load("decoder").trace(ids=LINKED), Wanted(30, itself=False))
@@ -89,9 +89,7 @@ def test_links_are_of_a_head_not_to_oneself_and_all_where_that_is_asked_after_ev
     sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
     assert len(sofar) == 3
     assert {link.layer for link in sofar[0]} == {0}
-
-
-def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
+    # padding, the hidden, and queries without a choice
     model = load("decoder")
     trace = model.trace(ids=[*LINKED, model.config.pad_id, model.config.pad_id])
     everything = best_links(trace, Wanted(10_000))
@@ -114,7 +112,11 @@ def test_results_are_frozen(name: str) -> None:
             assert each.__dataclass_params__.frozen, each  # what is added up meanwhile has eq=False
 
 
-def test_a_group_of_attention_is_chosen_by_its_words_and_a_small_one_read_at_once() -> None:
+def test_positions_count_from_either_end_and_groups_of_attention_are_chosen_by_their_words() -> None:
+    assert [positions_in(6, each) for each in (0, -1, range(2, 6))] == [range(1), range(5, 6), range(2, 6)]
+    for positions in (range(4, 2), range(2, 2), range(-1, 2), range(2, 7), 6, -7):
+        with pytest.raises(InputError, match=r"there is no position .*: use 0 to 5"):
+            positions_in(6, positions)
     both = Model.load("encoder-decoder", device="cpu").program(3, 2)
     groups = [chosen_group(both, wanted) for wanted in (None, "decoder", "cross", "encoder")]
     assert groups[0] == groups[3] != groups[1] != groups[2]
@@ -124,10 +126,3 @@ def test_a_group_of_attention_is_chosen_by_its_words_and_a_small_one_read_at_onc
     trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3, 4])
     (attention,) = attentions(trace.program)
     assert [len(rows.queries) for rows in Reader().rows(trace, attention, [range(4)])] == [4]
-
-
-def test_positions_count_from_either_end_and_those_that_are_none_are_refused() -> None:
-    assert [positions_in(6, each) for each in (0, -1, range(2, 6))] == [range(1), range(5, 6), range(2, 6)]
-    for positions in (range(4, 2), range(2, 2), range(-1, 2), range(2, 7), 6, -7):
-        with pytest.raises(InputError, match=r"there is no position .*: use 0 to 5"):
-            positions_in(6, positions)

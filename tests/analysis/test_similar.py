@@ -29,7 +29,7 @@ def royal(tmp_path: Path) -> Model:
     return Model.load("encoder", vocabulary=words, vectors=vectors)
 
 
-def test_king_minus_man_plus_woman_is_queen(royal: Model) -> None:
+def test_king_minus_man_plus_woman_is_queen_and_no_word_of_the_sum_is_found(royal: Model) -> None:
     nearest = similar(royal.trace("king"), terms_of(royal, "king - man + woman"), 2)
     assert royal.word(nearest[0][0]) == "queen"
     unit = np.array(WORDS["king"]) / np.sqrt(2) - WORDS["man"] + np.array(WORDS["woman"])
@@ -144,7 +144,7 @@ def test_the_largest_shares_are_named_whatever_their_sign_and_a_vector_of_nothin
 
 
 # The positional encoding by itself: its values, its parts, and what it promises
-def test_every_cell_is_the_sine_or_cosine_of_the_paper_as_a_model_adds_them() -> None:
+def test_every_cell_is_the_sine_or_cosine_of_the_paper_and_likeness_depends_on_the_distance_alone() -> None:
     table = encoding(6, 9)
     for position in range(9):
         for column in range(6):
@@ -152,9 +152,13 @@ def test_every_cell_is_the_sine_or_cosine_of_the_paper_as_a_model_adds_them() ->
             assert table[position, column] == pytest.approx(math.cos(angle) if column % 2 else math.sin(angle))
     trace = Model.load("encoder", dtype="float64").trace(ids=[1, 2, 3])
     np.testing.assert_array_equal(trace["embedding.positions"], encoding(8, 3))
-
-
-def test_sines_are_even_and_cosines_odd_and_sizes_that_cannot_be_are_refused() -> None:
+    table = encoding(16, 40)
+    for distance, dot, cosine in by_distance(16, 12):
+        for position in (0, 3, 27):
+            assert table[position] @ table[position + distance] == pytest.approx(dot)
+            assert cosine == pytest.approx(dot / 8)
+    with pytest.raises(UsageError, match="d_model 7 is odd"):
+        by_distance(7, 4)
     assert columns_of(6, "sin") == (0, 2, 4)
     assert columns_of(6, "cos") == (1, 3, 5)
     assert columns_of(6, "all", (4, 1)) == (4, 1)
@@ -165,16 +169,6 @@ def test_sines_are_even_and_cosines_odd_and_sizes_that_cannot_be_are_refused() -
     for width, count in ((0, 3), (4, 0), (4, 1 << 21)):
         with pytest.raises(UsageError):
             encoding(width, count)
-
-
-def test_likeness_depends_on_the_distance_alone() -> None:
-    table = encoding(16, 40)
-    for distance, dot, cosine in by_distance(16, 12):
-        for position in (0, 3, 27):
-            assert table[position] @ table[position + distance] == pytest.approx(dot)
-            assert cosine == pytest.approx(dot / 8)
-    with pytest.raises(UsageError, match="d_model 7 is odd"):
-        by_distance(7, 4)
 
 
 def test_facts_are_measured_and_one_position_has_no_other_beside_it() -> None:

@@ -82,7 +82,7 @@ def test_an_edit_changes_what_depends_on_it_alone_and_what_is_computed_is_there_
     assert trace.edited([]) is trace
 
 
-def test_windows_show_the_edits_and_an_alias_can_be_edited(trace):
+def test_windows_show_the_edits_and_changes_of_steps_that_are_not_kept(trace, model):
     edited = trace.edited([Edit("embedding.output", (2, 3), 1.5), Edit("embedding.tokens.weight", (5, 1), 0.5)])
     assert edited.window("embedding.output", (range(2, 4), range(3, 5)))[0, 0] == 1.5
     assert edited.window("embedding.tokens.weight", (range(5, 6), range(2)))[0, 1] == 0.5
@@ -91,6 +91,13 @@ def test_windows_show_the_edits_and_an_alias_can_be_edited(trace):
     assert edited["decoder.0.feed_forward.residual"][1, 3] == 2.5
     assert "output.logits" in changed_names(trace, edited)
     assert edited.explain_cell("decoder.0.output", (1, 3)).edited
+    # not kept
+    name = "decoder.0.self_attention.weights"
+    changes = [Scale(name, 2.0, rows=range(1, 4)), Apply(name, function=lambda x: x / x.sum(axis=-1, keepdims=True))]
+    kept, dropped = (model.trace(ids=IDS, budget=budget).edited(changes) for budget in (1 << 30, 0))
+    region = range(1, 3), range(2, 5), range(1, 4)
+    np.testing.assert_array_equal(dropped.window(name, region), kept[name][1:3, 2:5, 1:4])
+    np.testing.assert_allclose(dropped["output.logits"], kept["output.logits"], atol=1e-12)
 
 
 def test_what_was_done_last_to_a_cell_is_told() -> None:
@@ -180,14 +187,6 @@ def test_edits_that_a_trace_has_stay_in_every_sentence_and_the_trace_as_it_is():
     assert all(trace.held_value(name).shape[0] == 1 for name in trace.held)
 
 
-def test_weights_and_batches_have_no_experiments_of_their_own():
-    with pytest.raises(InputError, match="is a weight: it is the same for all sentences"):
-        trace_of("decoder").edited_each([[Edit("output.logits.weight", (0, 0), 1.0)]])
-    batch = Model.load("decoder", device="cpu").trace(ids=[IDS, IDS])
-    with pytest.raises(UsageError, match="of a single sentence"):
-        batch.edited_each([[]])
-
-
 # Values set, added and multiplied, and functions: beside the same by hand, forwards and backwards
 
 
@@ -225,15 +224,6 @@ def test_a_head_is_changed_alone_and_changes_add_up_in_order(trace):
     np.testing.assert_allclose(edited[STREAM], (trace[STREAM] + 1) * 2, atol=1e-12)
 
 
-def test_windows_of_a_step_that_is_not_kept_have_the_changes(model):
-    name = "decoder.0.self_attention.weights"
-    changes = [Scale(name, 2.0, rows=range(1, 4)), Apply(name, function=lambda x: x / x.sum(axis=-1, keepdims=True))]
-    kept, dropped = (model.trace(ids=IDS, budget=budget).edited(changes) for budget in (1 << 30, 0))
-    region = range(1, 3), range(2, 5), range(1, 4)
-    np.testing.assert_array_equal(dropped.window(name, region), kept[name][1:3, 2:5, 1:4])
-    np.testing.assert_allclose(dropped["output.logits"], kept["output.logits"], atol=1e-12)
-
-
 @pytest.mark.parametrize("where", [{}, {"rows": range(1, 4), "columns": range(2)}])
 @pytest.mark.parametrize("axis", [-3, -2, -1])
 def test_a_function_sees_all_its_cells_in_whatever_window_is_asked_for(model, axis, where):
@@ -244,7 +234,7 @@ def test_a_function_sees_all_its_cells_in_whatever_window_is_asked_for(model, ax
     np.testing.assert_allclose(dropped.window(name, region), kept[name][1:3, 2:5, 1:4], atol=1e-15)
 
 
-def test_weights_are_set_from_arrays(model, trace):
+def test_weights_are_set_from_arrays_and_have_no_experiments_of_their_own(model, trace):
     name = "decoder.0.feed_forward.output.weight"
     other = np.random.default_rng(0).standard_normal(trace.program.shape(name))
     edited = trace.edited([Patch.of("0.feed_forward.output.weight", other)])
@@ -254,6 +244,11 @@ def test_weights_are_set_from_arrays(model, trace):
     halved = trace.edited([Scale(name, 0.5), Add("0.feed_forward.output.bias", np.ones(16))])
     np.testing.assert_array_equal(halved[name], trace[name] / 2)
     assert not np.array_equal(model.trace(ids=IDS)[name], halved[name])
+    with pytest.raises(InputError, match="is a weight: it is the same for all sentences"):
+        trace_of("decoder").edited_each([[Edit("output.logits.weight", (0, 0), 1.0)]])
+    batch = Model.load("decoder", device="cpu").trace(ids=[IDS, IDS])
+    with pytest.raises(UsageError, match="of a single sentence"):
+        batch.edited_each([[]])
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_cell_set_by_hand_passes_no_gradient_on(step):
         assert gradients(trace, TARGETS).values[name][index] == pytest.approx(slope(trace, cell, TARGETS), rel=1e-6)
 
 
-def test_gradients_of_a_batch_are_the_mean_over_all_counted_positions():
+def test_gradients_of_a_batch_are_the_mean_over_all_counted_positions_and_do_not_depend_on_what_was_kept():
     model, rows = decoder(), [IDS, [3, 3, 2, 7, 6]]
     targets = [TARGETS, [2, 4, -1, -1, 5]]
     both = gradients(model.trace(ids=rows), targets)
@@ -114,9 +114,6 @@ def test_gradients_of_a_batch_are_the_mean_over_all_counted_positions():
     for name in ("embedding.tokens.weight", "decoder.0.self_attention.value.bias"):
         wanted = (4 * single[0].values[name] + 3 * single[1].values[name]) / 7
         assert np.allclose(both.values[name], wanted, rtol=1e-10, atol=1e-14)
-
-
-def test_gradients_are_read_only_and_do_not_depend_on_what_was_kept():
     model = decoder()
     kept, dropped = (gradients(model.trace(ids=IDS, budget=budget), TARGETS) for budget in (1 << 20, 0))
     assert all(np.array_equal(kept.values[name], dropped.values[name]) for name in kept.values)
@@ -323,21 +320,18 @@ def test_a_cell_set_by_hand_passes_nothing_on(step):
             assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9, abs=1e-12)
 
 
-def test_an_operation_that_writes_no_terms_is_explained_by_its_backward_pass(monkeypatch):
+def test_float32_gradients_and_operations_that_write_no_terms_are_explained(monkeypatch):
+    trace = traced("encoder", "float32")
+    computed = gradients(trace, TARGETS)
+    for name, array in computed.values.items():
+        explained = explain_gradient(trace, computed, TARGETS, name, next(some_cells(computed, name)))
+        assert abs(explained.difference) <= 1e-5 * max(float(np.abs(array).max()), 1e-3), name
     monkeypatch.setattr(Relu, "explain_backward", Op.explain_backward)
     trace = traced("encoder")
     computed = gradients(trace, TARGETS)
     for index in some_cells(computed, "encoder.0.feed_forward.hidden"):
         explained = explain_gradient(trace, computed, TARGETS, "encoder.0.feed_forward.hidden", index)
         assert explained.recomputed == pytest.approx(explained.stored, rel=1e-12)
-
-
-def test_float32_gradients_are_explained_near_what_is_held():
-    trace = traced("encoder", "float32")
-    computed = gradients(trace, TARGETS)
-    for name, array in computed.values.items():
-        explained = explain_gradient(trace, computed, TARGETS, name, next(some_cells(computed, name)))
-        assert abs(explained.difference) <= 1e-5 * max(float(np.abs(array).max()), 1e-3), name
 
 
 def test_what_has_no_gradient_is_said():

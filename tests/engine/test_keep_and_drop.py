@@ -331,7 +331,7 @@ def test_blocks_cover_the_step_and_are_no_larger_than_a_block(name):
     np.testing.assert_allclose(seen, kept[name], rtol=1e-12)
 
 
-def test_blocks_compute_what_they_are_made_from_once():
+def test_blocks_compute_what_they_are_made_from_once_and_a_column_of_logits_only_its_own(shapes_run):
     trace = replace(Model.load("decoder", device="cpu").trace(ids=IDS, budget=0), block=8)
     seen = []
     list(trace.blocks(LOGITS, before=lambda step: seen.append(step.name)))
@@ -339,6 +339,9 @@ def test_blocks_compute_what_they_are_made_from_once():
     steps = [name for name, _ in groupby(seen)]
     assert len(set(steps)) == len(steps)
     assert LOGITS not in seen
+    large().trace(ids=[1] * TOKENS, budget=0).window(LOGITS, (range(4), range(7, 9)))
+    assert (4, 2) in shapes_run
+    assert not any(WORDS in shape for shape in shapes_run)
 
 
 @pytest.mark.parametrize("name", [LOGITS, PROBABILITIES])
@@ -347,12 +350,6 @@ def test_the_last_row_is_computed_without_the_others(name, shapes_run):
     row = trace.window(name, (range(TOKENS - 1, TOKENS), range(WORDS)))
     assert row.shape == (1, WORDS)
     assert {shape for shape in shapes_run if WORDS in shape} == {(1, WORDS)}
-
-
-def test_only_the_row_or_column_that_is_asked_for_is_computed(shapes_run):
-    large().trace(ids=[1] * TOKENS, budget=0).window(LOGITS, (range(4), range(7, 9)))
-    assert (4, 2) in shapes_run
-    assert not any(WORDS in shape for shape in shapes_run)
 
 
 @pytest.mark.parametrize(

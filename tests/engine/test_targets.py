@@ -60,13 +60,20 @@ def test_an_ablated_layer_of_a_pre_norm_model_leaves_the_residual_stream_as_it_w
         assert np.array_equal(trace.edited(edits)[f"{target.place}.output"], trace[entering])
 
 
-def test_a_layer_of_a_post_norm_model_is_its_norms_alone():
+def test_a_layer_of_a_post_norm_model_is_its_norms_alone_and_neurons_are_those_of_their_layer():
     trace = post_norm()
     edited = trace.edited(parse("layer:encoder.1").edits(trace.program))
     states = trace["encoder.0.output"]
     for _ in range(2):
         states = (states - states.mean(-1, keepdims=True)) / np.sqrt(states.var(-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(edited["encoder.1.output"], states, rtol=1e-4, atol=1e-6)
+    trace = trace_of("llama")
+    assert parse("neuron:decoder.0.feed_forward:2").edits(trace.program)[0].name == "decoder.0.feed_forward.gated"
+    trace = trace_of("encoder-decoder")
+    assert parse("position:decoder.0:1").edits(trace.program)[0].name == "decoder.embedding.output"
+    trace = post_norm(d_ff=6)
+    neurons = every(trace.program, "neuron:encoder.1.feed_forward")
+    assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
 @pytest.mark.parametrize(
@@ -86,16 +93,6 @@ def test_a_target_sets_exactly_its_cells(text, step, index, mean):
     wanted = trace[step].copy()
     wanted[index] = wanted.mean(axis=-2, keepdims=True)[(0,) if text.startswith("pos") else index] if mean else 0.0
     np.testing.assert_allclose(edited[step], wanted, rtol=1e-12)
-
-
-def test_neurons_of_a_gated_layer_and_positions_of_a_decoder_are_its_own():
-    trace = trace_of("llama")
-    assert parse("neuron:decoder.0.feed_forward:2").edits(trace.program)[0].name == "decoder.0.feed_forward.gated"
-    trace = trace_of("encoder-decoder")
-    assert parse("position:decoder.0:1").edits(trace.program)[0].name == "decoder.embedding.output"
-    trace = post_norm(d_ff=6)
-    neurons = every(trace.program, "neuron:encoder.1.feed_forward")
-    assert neurons == tuple(Target("neuron", "encoder.1.feed_forward", i) for i in range(6))
 
 
 def test_what_does_not_exist_is_named_and_a_model_without_such_parts_says_so():

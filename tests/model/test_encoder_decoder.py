@@ -53,13 +53,10 @@ def test_names_are_in_the_order_of_computation(norm):
     assert load(norm=norm).program(5, 4).names == tuple(wanted)
 
 
-def test_both_stacks_have_layers_of_their_own():
+def test_names_are_of_layers_of_either_stack_and_axes_name_the_sequence_that_they_count():
     names = load(layers=3, decoder_layers=2).program(2, 2).names
     layers = {match[0] for name in names if (match := re.match(r"(en|de)coder\.\d", name))}
     assert layers == {"encoder.0", "encoder.1", "encoder.2", "decoder.0", "decoder.1"}
-
-
-def test_axes_name_the_sequence_that_they_count_and_are_as_long():
     program = load().program(5, 4)
     sequences = {name: [axis.sequence for axis in program.axes(name)] for name in program.names}
     assert sequences["tokens"] == ["tokens"]
@@ -71,9 +68,6 @@ def test_axes_name_the_sequence_that_they_count_and_are_as_long():
     trace, lengths = trace_of(SOURCE_IDS, TARGET_IDS), {"tokens": 5, "decoder tokens": 4}
     for name in program.names:
         assert trace[name].shape == tuple(lengths.get(axis.sequence, axis.size) for axis in program.axes(name)), name
-
-
-def test_both_embeddings_read_one_table():
     trace = trace_of([3, 5], [5, 3])
     assert np.array_equal(trace["embedding.tokens"], trace["decoder.embedding.tokens"][::-1])
     readers = [step.name for step in trace.program.readers("embedding.tokens.weight")]
@@ -172,7 +166,7 @@ def test_targets_that_cannot_be_are_refused(given, says):
         load(max_length=8).trace(ids=[[2, 3], [4, 5]], **given)
 
 
-def test_a_target_is_given_as_text_or_as_ids_and_cut_with_its_start_token():
+def test_a_target_and_its_source_fit_the_memory_or_are_cut(monkeypatch):
     with pytest.raises(UsageError, match="give the decoder either a text or token IDs"):
         load().trace(TEXT, decoder_text=TARGET, decoder_ids=[0])
     trace = load(max_length=4).trace("the waves", decoder_text="the waves crashed against the shore", cut=True)
@@ -180,6 +174,11 @@ def test_a_target_is_given_as_text_or_as_ids_and_cut_with_its_start_token():
     encoding = load(max_length=4, start_id=7).encode_target("the waves crashed against the shore", cut=True)
     assert [token.text for token in encoding.tokens] == ["!", "the", "waves", "crashed"]
     assert encoding.cut == 3
+    # memory
+    model = load()
+    monkeypatch.setattr(parts, "available_memory", lambda: 100)
+    with pytest.raises(InputError, match="9 tokens need"):
+        model.trace(ids=SOURCE_IDS, decoder_ids=TARGET_IDS)
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "attention"])
@@ -218,11 +217,3 @@ def test_a_saved_and_a_changed_model_keep_both_stacks(tmp_path):
     changed = load(decoder_layers=2, start_id=3).changed(layers=3)
     assert (changed.config.layers, changed.config.decoder_layers) == (3, 2)
     assert changed.has_decoder
-
-
-def test_memory_is_counted_for_both_sequences(monkeypatch):
-
-    model = load()
-    monkeypatch.setattr(parts, "available_memory", lambda: 100)
-    with pytest.raises(InputError, match="9 tokens need"):
-        model.trace(ids=SOURCE_IDS, decoder_ids=TARGET_IDS)

@@ -221,7 +221,7 @@ def test_other_names_of_an_xlm_r_are_read(changed, kind):
 A = "encoder.1.self_attention"
 
 
-def test_scores_are_the_sum_of_three_comparisons_and_distances_projected_by_shared_matrices(changed):
+def test_scores_are_the_sum_of_the_comparisons_that_are_asked_for_and_far_distances_share_a_row(changed):
     trace = changed(DEBERTA).trace(ids=LONGER)
     query, key = trace[f"{A}.query"], trace[f"{A}.key"]
     of_keys, of_queries = trace[f"{A}.distance_key"], trace[f"{A}.distance_query"]
@@ -234,18 +234,12 @@ def test_scores_are_the_sum_of_three_comparisons_and_distances_projected_by_shar
         np.testing.assert_allclose(trace[f"{A}.biased"][:, row, column], wanted, atol=1e-12)
     wanted = trace["encoder.distances_norm"] @ trace[f"{A}.key.weight"] + trace[f"{A}.key.bias"]
     np.testing.assert_allclose(trace[f"{A}.distance_key"].swapaxes(0, 1).reshape(32, 32), wanted, atol=1e-12)
-
-
-def test_only_what_is_asked_for_is_compared(changed):
     names = changed(DEBERTA, pos_att_type="c2p").trace(ids=LONGER).names
     assert f"{A}.query_distance_scores" in names
     assert f"{A}.key_distance_scores" not in names
     assert "encoder.distances" not in changed(DEBERTA, relative_attention=False).trace(ids=LONGER).names
     with pytest.raises(InputError, match=r"rel_embeddings.weight is 32 × 32, but config.json says 16 × 32"):
         changed(DEBERTA, max_relative_positions=8)
-
-
-def test_far_distances_share_a_row():
     rows = Disentangle(("query",), 1.0, span=4, buckets=4, farthest=10).row(np.arange(-12, 13)).tolist()
     assert rows[12:] == [4, 5, 6, *[7] * 10]
     assert rows[11::-1] == [3, 2, *[1] * 7, *[0] * 3]

@@ -121,7 +121,7 @@ def both(request, tmp_path) -> tuple[Model, Model]:
     return model, replace(model, weights=replace(model.weights, held={}, packed=lambda _: False))
 
 
-def test_matrices_in_blocks_are_made_where_products_read_them(both):
+def test_matrices_in_blocks_are_made_where_products_read_them_with_the_gradients_of_those_that_are_held(both):
     packed, held = (model.trace(ids=IDS) for model in both)
     matrices = {name for name in packed.program.weights if packed.weights.packed(name)}
     assert len(matrices) >= 10
@@ -131,6 +131,10 @@ def test_matrices_in_blocks_are_made_where_products_read_them(both):
     part = (range(1, 4), range(2, 9))
     for name in matrices:
         assert np.array_equal(packed.window(name, part), held.window(name, part))
+    packed, held = (gradients(model.trace(ids=IDS), [*IDS[1:], -1]) for model in both)
+    assert packed.values.keys() == held.values.keys()
+    for name, gradient in packed.values.items():
+        np.testing.assert_allclose(gradient, held.values[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_matrices_in_blocks_are_held_when_they_are_read_again_and_memory_is_free(both, monkeypatch):
@@ -148,13 +152,6 @@ def test_matrices_in_blocks_are_held_when_they_are_read_again_and_memory_is_free
     assert not model.weights.held
     model.trace(ids=IDS, budget=0).compute()
     assert matrices.isdisjoint(model.weights.held)
-
-
-def test_matrices_in_blocks_have_the_gradients_of_those_that_are_held(both):
-    packed, held = (gradients(model.trace(ids=IDS), [*IDS[1:], -1]) for model in both)
-    assert packed.values.keys() == held.values.keys()
-    for name, gradient in packed.values.items():
-        np.testing.assert_allclose(gradient, held.values[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_a_matrix_in_blocks_can_be_edited_and_written_on_with(both):

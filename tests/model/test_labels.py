@@ -60,18 +60,22 @@ def test_a_sentence_is_classified_by_its_first_token_and_every_cell_explained(cl
             assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, (step.name, index)
 
 
-def test_every_token_is_classified_and_labels_are_no_words(classifier):
+def test_tokens_are_classified_too_and_an_answer_has_a_start_and_an_end(classifier):
     trace = classifier("bert", TOKEN, OF_LABELS).trace(ids=IDS)
     wanted = trace["encoder.1.output"] @ trace["output.logits.weight"] + trace["output.logits.bias"]
     np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
     assert "output.transform.hidden" not in trace.names
     assert not trace.program.logits
-
-
-def test_an_answer_has_a_start_and_an_end_and_no_shares_of_labels(classifier):
+    # an answer
     trace = classifier("bert", QUESTION, {"qa_outputs.weight": (2, 32), "qa_outputs.bias": (2,)}).trace(ids=IDS)
     assert trace.program.axes("output.logits")[-1].words == ("start", "end")
     assert "output.probabilities" not in trace.names
+    # a decoder
+    model = classifier("llama", SENTENCE, {"score.weight": (3, 32)}, pad_token_id=5, eos_token_id=3)
+    trace = model.trace(ids=[*IDS, 5, 5])
+    assert np.array_equal(trace["output.pooled"], trace["decoder.norm"][len(IDS) - 1])
+    np.testing.assert_allclose(trace["output.logits"], model.trace(ids=IDS)["output.logits"], atol=1e-12)
+    assert "output.logits.bias" not in trace.program.weights
 
 
 def test_a_narrow_opt_classifies_texts_that_are_padded_on_either_side():
@@ -98,14 +102,6 @@ def test_a_discriminator_says_of_every_token_whether_it_was_replaced_and_is_an_e
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("discriminator_predictions")}
     save_file(kept, tmp_path / "model.safetensors")
     assert "output.logits" not in Model.load(tmp_path, device="cpu").program(5).names
-
-
-def test_the_last_real_token_classifies_in_a_decoder(classifier):
-    model = classifier("llama", SENTENCE, {"score.weight": (3, 32)}, pad_token_id=5, eos_token_id=3)
-    trace = model.trace(ids=[*IDS, 5, 5])
-    assert np.array_equal(trace["output.pooled"], trace["decoder.norm"][len(IDS) - 1])
-    np.testing.assert_allclose(trace["output.logits"], model.trace(ids=IDS)["output.logits"], atol=1e-12)
-    assert "output.logits.bias" not in trace.program.weights
 
 
 @pytest.mark.parametrize(

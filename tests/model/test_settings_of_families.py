@@ -274,15 +274,13 @@ def parallel_of(name, **changes):
     return layers_of(settings_of(name) | changes)[0].parallel
 
 
-def test_sublayers_are_side_by_side_where_the_file_says_so():
+def test_sublayers_and_heads_are_as_the_file_says():
     assert parallel_of("falcon") == "one norm"
     assert parallel_of("falcon", parallel_attn=False) == ""
     assert parallel_of("falcon", new_decoder_architecture=True) == "two norms"
     assert parallel_of("falcon", new_decoder_architecture=True, num_ln_in_parallel_attn=1) == "one norm"
     assert (parallel_of("stablelm"), parallel_of("stablelm", use_parallel_residual=True)) == ("", "one norm")
-
-
-def test_a_narrow_opt_is_projected_at_both_ends():
+    # projections
     raw = settings_of("opt") | {"word_embed_proj_dim": 16, "do_layer_norm_before": False}
     program = read(raw).program(Lengths(3))
     names = [step.name for step in program.steps]
@@ -290,6 +288,11 @@ def test_a_narrow_opt_is_projected_at_both_ends():
     assert program.shape("embedding.tokens") == (3, 16)
     assert program.shape("decoder.projected") == (3, 16)
     assert "decoder.norm" not in names
+    # biases
+    raw = {key: value for key, value in settings_of("llama").items() if not key.endswith("_bias")}
+    raw |= {"model_type": "internlm3", "qkv_bias": True, "bias": True}
+    weights = read(raw).program(Lengths(3)).weights
+    assert {f"decoder.0.{name}.bias" for name in ("self_attention.output", "feed_forward.gate")} <= weights.keys()
 
 
 @pytest.mark.parametrize("name", ["stablelm", "cohere"])
@@ -300,10 +303,3 @@ def test_every_head_has_a_norm_of_its_own_where_the_file_says_so(name):
         f"decoder.0.self_attention.key_norm.{head}.weight" for head in range(2)
     ]
     assert isinstance(program.step("decoder.0.self_attention.query_norm").op, LayerNormByHead)
-
-
-def test_internlm_3_is_llama_under_other_names_of_its_biases():
-    raw = {key: value for key, value in settings_of("llama").items() if not key.endswith("_bias")}
-    raw |= {"model_type": "internlm3", "qkv_bias": True, "bias": True}
-    weights = read(raw).program(Lengths(3)).weights
-    assert {f"decoder.0.{name}.bias" for name in ("self_attention.output", "feed_forward.gate")} <= weights.keys()

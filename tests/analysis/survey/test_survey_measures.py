@@ -64,13 +64,30 @@ def test_head_measures_are_those_of_one_text(name: str):
             np.testing.assert_array_equal(reading.values, values)
 
 
-def test_the_strongest_token_is_where_the_measure_is_largest(story: Model):
+def test_measures_of_a_text_are_those_of_its_steps_with_the_token_where_they_are_largest(story: Model):
     trace = story.trace(TEXT)
     weights = trace["decoder.1.self_attention.weights"].astype(np.float64)
     previous = np.stack([np.diag(head, -1) for head in weights])
     reading = read(story, "previous")["decoder self-attention", 1, "previous"]
     np.testing.assert_allclose(reading.strongest, previous.max(axis=1))
     np.testing.assert_array_equal(reading.positions, previous.argmax(axis=1) + 1)
+    # kinds of keys
+    tokens = tokens_of(trace, story.vocabulary, attentions(trace.program)[0].keys)
+    words = [story.word(token) for token in tokens.ids.tolist()]
+    weights = trace["decoder.0.self_attention.weights"].astype(np.float64)
+    dots = np.array([word.strip("Ġ") == "." for word in words])
+    first = int(dots.argmax())
+    reading = read(story, "kind")["decoder self-attention", 0, "kind:punctuation"]
+    np.testing.assert_allclose(reading.values, weights[:, first:, dots].sum(axis=-1).mean(axis=-1))
+    # activations
+    trace, measured = story.trace(TEXT), read(story, "neurons", "context")
+    neurons = trace["decoder.0.feed_forward.activation"]
+    reading = measured["decoder feed-forward", 0, "neurons"]
+    np.testing.assert_allclose(reading.values, neurons.mean(axis=0, dtype=np.float64))
+    np.testing.assert_array_equal(reading.strongest, neurons.max(axis=0))
+    np.testing.assert_array_equal(reading.positions, neurons.argmax(axis=0))
+    heads = np.linalg.norm(trace["decoder.0.self_attention.context"].astype(np.float64), axis=-1)
+    np.testing.assert_allclose(measured["decoder self-attention", 0, "context"].strongest, heads.max(axis=-1))
 
 
 @pytest.mark.parametrize("name", ["story", "encoder"])
@@ -87,17 +104,6 @@ def test_attention_by_distance_is_the_mean_of_diagonals(name: str):
     queries = range(4, n)
     expected = [np.mean([head[i, max(i - 7, 0) : i - 3].mean() for i in queries]) for head in weights]
     np.testing.assert_allclose(measured[part, 0, "distance:4..7"].values, expected, atol=1e-7)
-
-
-def test_every_key_has_one_kind(story: Model):
-    trace = story.trace(TEXT)
-    tokens = tokens_of(trace, story.vocabulary, attentions(trace.program)[0].keys)
-    words = [story.word(token) for token in tokens.ids.tolist()]
-    weights = trace["decoder.0.self_attention.weights"].astype(np.float64)
-    dots = np.array([word.strip("Ġ") == "." for word in words])
-    first = int(dots.argmax())
-    reading = read(story, "kind")["decoder self-attention", 0, "kind:punctuation"]
-    np.testing.assert_allclose(reading.values, weights[:, first:, dots].sum(axis=-1).mean(axis=-1))
 
 
 def test_lens_depth_is_the_last_layer_that_changes_the_first_choice(story: Model):
@@ -144,17 +150,6 @@ def test_ablation_is_measured_by_the_metric_that_is_asked_for(story: Model):
         check_asked(story, Asked(("ablation",), metric=("difference", (4,))))
 
 
-def test_activations_of_neurons_and_heads(story: Model):
-    trace, measured = story.trace(TEXT), read(story, "neurons", "context")
-    neurons = trace["decoder.0.feed_forward.activation"]
-    reading = measured["decoder feed-forward", 0, "neurons"]
-    np.testing.assert_allclose(reading.values, neurons.mean(axis=0, dtype=np.float64))
-    np.testing.assert_array_equal(reading.strongest, neurons.max(axis=0))
-    np.testing.assert_array_equal(reading.positions, neurons.argmax(axis=0))
-    heads = np.linalg.norm(trace["decoder.0.self_attention.context"].astype(np.float64), axis=-1)
-    np.testing.assert_allclose(measured["decoder self-attention", 0, "context"].strongest, heads.max(axis=-1))
-
-
 def test_a_batch_gives_what_its_parts_give_together(story: Model):
     texts = items(TEXT, "A crow", "The fox found a shell . The fox", "Once there was a small girl called Mira", "a")
     asked = Asked(tuple(MEASURES), top=2)
@@ -181,7 +176,7 @@ def test_rows_hold_mean_interval_and_count(story: Model):
     assert next(row for row in table if row.measure == "first").count == 3
 
 
-def test_examples_name_the_text_the_line_and_the_token(story: Model):
+def test_examples_name_the_text_the_line_and_the_token_and_a_long_text_is_cut(story: Model):
     texts = items("A crow", TEXT)
     strongest = list(examples(survey(story, texts, Asked(("neurons",), top=1, layers=frozenset({1}))), Origin("story")))
     assert len(strongest) == story.program(2).shape("decoder.1.feed_forward.activation")[-1]
@@ -189,9 +184,7 @@ def test_examples_name_the_text_the_line_and_the_token(story: Model):
         neurons = story.trace(example.text)["decoder.1.feed_forward.activation"]
         assert neurons[example.position, example.neuron] == example.value
         assert texts[example.line - 1].source.text == example.text
-
-
-def test_a_long_text_is_cut_and_one_without_tokens_left_out(story: Model):
+    # cut
     sums = survey(story, items(TEXT), Asked(("first",), length=3))
     assert (sums.counts.texts, sums.counts.tokens, sums.counts.cut) == (1, 3, 1)
     text = next(examples(sums, Origin("story"))).text
@@ -306,7 +299,7 @@ def sums(place: Place, value: float, text: int) -> Sums:
 ONE, TWO, THREE = (Place("decoder self-attention", layer, "first") for layer in range(3))
 
 
-def test_sums_with_different_measures_add_up_to_all_of_them():
+def test_sums_with_different_measures_and_counts_add_up_to_all_of_them_in_any_order():
     parts = [sums(ONE, 1.0, 0), sums(TWO, 2.0, 1), sums(THREE, 3.0, 2), sums(ONE, 5.0, 3)]
     expected = sum_of(parts).to_bytes()
     assert {sum_of(order).to_bytes() for order in itertools.permutations(parts)} != set()
@@ -317,6 +310,14 @@ def test_sums_with_different_measures_add_up_to_all_of_them():
         assert total.examples.texts.tolist() == [[3, 0, NONE], [1, NONE, NONE], [2, NONE, NONE]]
         assert sorted(total.sources.items()) == sorted(sum_of(parts).sources.items())
     assert Sums.from_bytes(expected)[0].to_bytes() == expected
+    # counts
+    words = ["fox", "crow", "fox", "shell", "stone", "map", "sea", "crow", "ship"]
+    parts = [Counts(1, 5, unknown=1, unknown_words=((text, 2, word),)) for text, word in enumerate(words)]
+    for order in (parts, parts[::-1], parts[4:] + parts[:4]):
+        total = sum_of(order)
+        assert (total.texts, total.unknown) == (9, 9)
+        assert [word for _, _, word in total.unknown_words] == ["fox", "crow", "shell", "stone", "map", "sea"]
+    assert Sums.from_bytes(Sums.nothing(1).to_bytes())[0].counts == Counts()
 
 
 def test_grouping_changes_nothing_texts_that_are_no_example_any_more_are_let_go_and_a_broken_file_is_no_sums():
@@ -328,13 +329,3 @@ def test_grouping_changes_nothing_texts_that_are_no_example_any_more_are_let_go_
     for data in (b"", b"PK", sums(ONE, 1.0, 0).to_bytes()[:-40]):
         with pytest.raises(ValueError, match="not the sums"):
             Sums.from_bytes(data)
-
-
-def test_the_first_unknown_words_do_not_depend_on_how_counts_were_put_together():
-    words = ["fox", "crow", "fox", "shell", "stone", "map", "sea", "crow", "ship"]
-    parts = [Counts(1, 5, unknown=1, unknown_words=((text, 2, word),)) for text, word in enumerate(words)]
-    for order in (parts, parts[::-1], parts[4:] + parts[:4]):
-        total = sum_of(order)
-        assert (total.texts, total.unknown) == (9, 9)
-        assert [word for _, _, word in total.unknown_words] == ["fox", "crow", "shell", "stone", "map", "sea"]
-    assert Sums.from_bytes(Sums.nothing(1).to_bytes())[0].counts == Counts()
