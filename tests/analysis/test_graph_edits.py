@@ -99,7 +99,7 @@ def test_nothing_leads_to_what_is_set_and_its_value_is_the_constant(model: str, 
         assert found.sums[row] == pytest.approx(wanted, abs=1e-12)
 
 
-def test_what_is_scaled_reads_the_same_and_what_a_direction_is_taken_out_of_has_nothing_along_it() -> None:
+def test_what_is_scaled_reads_the_same_and_writes_more() -> None:
     trace = with_features(("saelens-topk", "decoder.0.output"))
     edited = trace.edited([Scale("decoder.0.output.features", 3.0)])
     plain, found = (graph(each, 2, heads=True) for each in (trace, edited))

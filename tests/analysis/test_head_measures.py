@@ -112,7 +112,7 @@ def test_rows_sum_to_one_without_the_hidden_keys_and_the_first_token_can_be_one(
     assert Hidden(special=True, first=True).text == "special tokens and first token hidden, rows renormalised"
 
 
-def test_a_large_matrix_is_read_in_part_and_the_last_keys_are_the_queries() -> None:
+def test_a_large_matrix_is_read_in_part() -> None:
     trace = load("decoder", max_length=200).trace(ids=[105 + i % 3 for i in range(200)])
     step = attentions(trace.program)[0]
     layer = layer_measures(trace, step, Reader(), most=8 * 200 * 64)

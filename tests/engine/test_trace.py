@@ -136,7 +136,7 @@ def test_counting_the_cost_computes_nothing_and_ends_where_it_is_known_to_be_mor
     assert encoder.pending(last) == 0
 
 
-def test_progress_names_every_step_before_it_runs_and_what_is_stopped_keeps_what_is_there(encoder):
+def test_progress_names_every_step_before_it_runs_once_and_then_all_is_there(encoder):
     first, seen = encoder["tokens"], []
     encoder.compute(before=lambda step: seen.append((step.name, step.name in encoder.held)))
     assert seen == [(step.name, False) for step in encoder.program.steps if step.name != "tokens"]

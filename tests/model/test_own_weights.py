@@ -104,7 +104,7 @@ def test_a_vector_may_be_a_line_or_a_column_and_numbers_that_are_none_are_refuse
         Model.load(folder, device="cpu").trace(ids=[1])["output.logits"]
 
 
-def test_words_beside_the_weights_are_read_and_pickled_weights_beside_a_table_still_named(folder, arrays) -> None:
+def test_words_beside_the_weights_are_read(folder, arrays) -> None:
     write_raw(folder, arrays)
     (folder / "vocab.txt").write_text("[PAD]\n[UNK]\nthe\ncat\nsat\n")
     assert Model.load(folder, device="cpu").encode("the cat").ids == (2, 3)

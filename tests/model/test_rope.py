@@ -87,7 +87,7 @@ def test_yarn_that_is_not_truncated_by_null_has_the_bounds_as_they_are():
     np.testing.assert_allclose(null[:3], [1.0, 0.30260103940963745, 0.07905694097280502], rtol=1e-6)
 
 
-def test_widths_of_heads_are_those_that_the_states_or_the_file_give():
+def test_gpt_neox_has_heads_as_wide_as_its_states_give():
     for changes in ({"head_dim": 8}, {"head_dim": None}, {"rotary_pct": None}):
         config = SIZES | {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}
         assert family_of("gpt_neox").from_json(config | {"head_dim": 16}).head_width == 16
