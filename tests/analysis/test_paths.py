@@ -1,9 +1,8 @@
-"""Path patching and its estimate, beside the definition by hand in plain NumPy and beside whole runs."""
+"""Path patching and its estimate, beside the definition by whole runs with parts held."""
 
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from dataclasses import replace
 from itertools import product
@@ -28,67 +27,21 @@ def sentences(name: str, **options: object) -> tuple[Trace, Trace]:
     return own, other
 
 
-class ByHand:
-    """A model of two layers and four heads, pre-norm with GELU or post-norm with ReLU, in plain NumPy."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.stack = "decoder" if "decoder.norm" in trace else "encoder"
-        self.pre, self.weights = self.stack == "decoder", {name: trace[name] for name in trace.program.weights}
-
-    def times(self, x: np.ndarray, name: str) -> np.ndarray:
-        return x @ self.weights[f"{name}.weight"] + self.weights.get(f"{name}.bias", 0.0)
-
-    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
-        return scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-
-    def attend(self, read: dict[str, np.ndarray]) -> np.ndarray:
-        scores = read["query"] @ read["key"].transpose(0, 2, 1) / 2.0  # √d_k
-        if self.pre:
-            scores = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return shares / shares.sum(axis=-1, keepdims=True) @ read["value"]
-
-    def feed(self, x: np.ndarray, name: str) -> np.ndarray:
-        hidden = self.times(x, f"{name}.hidden")
-        erf = np.vectorize(math.erf)
-        return self.times(
-            hidden * (1 + erf(hidden / math.sqrt(2))) / 2 if self.pre else hidden.clip(0), f"{name}.output"
-        )
-
-    def run(self, writes: dict[tuple, np.ndarray], reads: dict[tuple, np.ndarray]) -> dict[tuple, np.ndarray]:
-        """What every part writes and reads, where some of what it writes and reads is set; from the embedding on."""
-        got, x = {**writes}, writes["embedding", 0]
-        for layer in range(2):
-            name = f"{self.stack}.{layer}.self_attention"
-            into, read = self.norm(x, f"{name}.norm") if self.pre else x, {}
-            for part in ("query", "key", "value"):
-                read[part] = np.stack(np.split(self.times(into, f"{name}.{part}"), 4, axis=1))
-                for head in range(4):
-                    read[part][head] = got[part, layer, head] = reads.get((part, layer, head), read[part][head])
-            context = self.attend(read)
-            for head in range(4):
-                context[head] = got["head", layer, head] = writes.get(("head", layer, head), context[head])
-            x = x + self.times(np.concatenate(context, axis=1), f"{name}.output")
-            x = x if self.pre else self.norm(x, f"{name}.norm")
-            name = f"{self.stack}.{layer}.feed_forward"
-            fed = self.feed(self.norm(x, f"{name}.norm") if self.pre else x, name)
-            fed = got["feed_forward", layer] = writes.get(("feed_forward", layer), fed)
-            x = x + fed if self.pre else self.norm(x + fed, f"{name}.norm")
-        x = self.norm(x, "decoder.norm") @ self.weights["embedding.tokens.weight"].T if self.pre else x
-        got["logits", 0] = reads.get(("logits", 0), x if self.pre else self.times(x, "output.logits"))
-        return got
-
-    def path(self, own: Trace, other: Trace, senders: list[tuple], receivers: list[tuple]) -> np.ndarray:
-        """The logits with a path patched, as the paper defines it: three runs."""
-        mine, theirs = (self.run({("embedding", 0): each["embedding.output"]}, {}) for each in (own, other))
-        frozen = {part: values for part, values in mine.items() if part[0] in SENDERS}
-        straight = self.run(frozen | {part: theirs[part] for part in senders}, {})
-        start = {("embedding", 0): mine["embedding", 0]}
-        return self.run(start, {part: straight[part] for part in receivers})["logits", 0]
+def by_hand(own: Trace, other: Trace, senders: list[tuple], receivers: list[tuple]) -> Trace:
+    """The sentence with a path patched as the paper defines it: senders are held, and what receivers read is set."""
+    held = {f"{layer}.{place}": np.array(own[f"{layer}.{place}"]) for layer in (0, 1) for place in PLACES}
+    held["embedding.output"] = np.array(own["embedding.output"])
+    for kind, layer, *head in senders:
+        place = {"embedding": "embedding.output", "head": f"{layer}.{PLACES[0]}"}.get(kind, f"{layer}.{PLACES[1]}")
+        held[place][head or ...] = other[place][head or ...]
+    straight = own.edited([Patch.of(place, values) for place, values in held.items()])
+    if receivers == [("logits", 0)]:
+        return straight
+    steps = [(f"{layer}.self_attention.{kind}", head) for kind, layer, head in receivers]
+    return own.edited([Set(step, straight[step][head], heads=head) for step, head in steps])
 
 
+PLACES = ("self_attention.context", "feed_forward.output")
 PAIRS = [
     ([("head", 0, 1)], [("logits", 0)]),
     ([("feed_forward", 1)], [("logits", 0)]),
@@ -112,11 +65,10 @@ def called(part: tuple, stack: str) -> str:
 @pytest.mark.parametrize("name", ["vanilla-decoder", "vanilla-encoder"])
 def test_a_path_is_what_the_paper_defines(name):
     own, other = sentences(name)
-    hand = ByHand(own)
     for senders, receivers in PAIRS:
-        names = [[[called(part, hand.stack) for part in parts]] for parts in (senders, receivers)]
+        names = [[[called(part, name.removeprefix("vanilla-")) for part in parts]] for parts in (senders, receivers)]
         found = paths(own, other, *names, METRIC)
-        logits = hand.path(own, other, senders, receivers)[-1]
+        logits = by_hand(own, other, senders, receivers)["output.logits"][-1]
         assert found.values.shape == (1, 1)
         assert found.values[0, 0] == pytest.approx(logits[3] - logits[9], abs=1e-12), (senders, receivers)
         assert abs(found.changes[0, 0]) > 1e-7
