@@ -25,6 +25,7 @@ from tui_transformer.views.step_view import circuit_view, composition_view
 # Terms of a logit: they sum to it in every family, and each is what taking it out takes away
 FOLDERS = sorted(REFERENCES.iterdir())
 IDS = [5, 6, 7, 8, 9]
+NORM = np.linalg.norm
 
 
 def traced(where, dtype="float64"):
@@ -250,9 +251,6 @@ def test_values_are_those_of_the_whole_matrices_of_the_layers_that_there_are():
 
 
 # Composition scores beside the products of whole d × d matrices
-NORM = np.linalg.norm
-
-
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_scores_are_those_of_the_whole_matrices(name):
     heads = list(circuits(Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6])))

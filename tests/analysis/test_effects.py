@@ -23,6 +23,9 @@ from tui_transformer.model import Model
 # The effect of ablating a part on the answer: equal to a full run by hand, at one position or at all
 IDS = [2, 5, 3, 6, 4]
 MODELS = ["encoder", "decoder", "encoder-decoder", *sorted(path.name for path in REFERENCES.iterdir())]
+COPIED, CHANGED = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
+CONTEXT, OUTPUT = "decoder.0.self_attention.context", "decoder.0.feed_forward.residual"
+ROWS = [[5, 6, 7, 8], [9, 10]]
 
 
 def trace_of(name: str, **options: object) -> Trace:
@@ -112,9 +115,6 @@ def test_effects_come_one_at_a_time_keep_nothing_and_can_be_ended():
 
 
 # Experiments that share a pass give what each gives alone
-COPIED, CHANGED = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
-
-
 @pytest.fixture(scope="module")
 def model() -> Model:
     return Model.load("copy", dtype="float64", device="cpu")
@@ -190,10 +190,6 @@ def test_any_edits_are_measured_each_alone_in_their_order(traces):
 
 
 # Means over a data set, beside sums by hand
-CONTEXT, OUTPUT = "decoder.0.self_attention.context", "decoder.0.feed_forward.residual"
-ROWS = [[5, 6, 7, 8], [9, 10]]
-
-
 def test_every_real_token_counts_alike_alone_or_in_a_batch(model):
     traces = [model.trace(ids=row) for row in ROWS]
     of_rows = means(traces, [CONTEXT, "0.output"])

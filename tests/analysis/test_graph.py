@@ -17,6 +17,7 @@ FAMILIES = (
     "marian-two-vocabularies",
     *("vanilla-encoder", "vanilla-encoder-decoder"),
 )
+PARTS = ("reconstruction", "pre_activations")
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -145,9 +146,6 @@ def test_an_edge_from_a_feature_goes_through_attention_and_past_feed_forward_lay
             assert weight == pytest.approx(read, abs=1e-9)
             checked += 1
     assert checked > 100
-
-
-PARTS = ("reconstruction", "pre_activations")
 
 
 def dense(found: Graph) -> np.ndarray:

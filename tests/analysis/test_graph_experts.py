@@ -16,6 +16,8 @@ LAYERS, LAST = 2, 1
 FED = f"decoder.{LAST}.feed_forward"
 ALL = 10_000
 """More neurons than there are."""
+KEYS = (lambda node: node["node_id"], lambda node: (node["layer"], node["feature"], node["ctx_idx"]))
+"""By what viewers tell nodes apart."""
 
 
 @pytest.fixture(params=FAMILIES)
@@ -216,10 +218,6 @@ def test_weights_of_experts_that_no_token_chose_are_not_read_and_hidden_values_k
     assert max(np.abs(each).max() for each in hidden) > 7.0
     for options in ({}, {"heads": False}, {"neurons": 5}):
         assert off(graph(trace, **options)) < 1e-9
-
-
-KEYS = (lambda node: node["node_id"], lambda node: (node["layer"], node["feature"], node["ctx_idx"]))
-"""By what viewers tell nodes apart."""
 
 
 def test_names_say_the_expert_and_the_neuron_and_numbers_in_files_are_unique() -> None:

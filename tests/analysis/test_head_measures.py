@@ -28,6 +28,7 @@ from tui_transformer.model import Model
 
 # Measures of heads: against plain formulas, masks, padding, hidden tokens, samples, and traces that keep nothing
 SENTENCE = "the day began, and the day was good."
+WEIGHTS = "{}.0.self_attention.weights"
 
 
 def load(name: str = "encoder", **sizes: object) -> Model:
@@ -195,9 +196,6 @@ def test_what_a_mask_hides_is_blank_in_smaller_pictures_too() -> None:
 
 
 # Entropy of attention: known distributions, masks, padding, large matrices
-WEIGHTS = "{}.0.self_attention.weights"
-
-
 def test_known_distributions_have_their_entropy() -> None:
     entropy = row_entropy(np.eye(5, dtype=np.float32))
     assert entropy.tolist() == [0.0] * 5

@@ -20,6 +20,7 @@ from tui_transformer.model import Model
 
 # The logit lens: the model's own last steps on every layer
 FOLDERS = sorted(REFERENCES.iterdir())
+TEXTS = 60
 
 
 def trace_of(where: object, dtype: str = "float64", budget: int = 1 << 30) -> Trace:
@@ -71,9 +72,6 @@ def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() 
 
 
 # The tuned lens: fitted on texts, beside least squares by another way, and nearer to the answer than the plain one
-TEXTS = 60
-
-
 @pytest.fixture(scope="module")
 def story() -> Model:
     return Model.load("story", device="cpu", dtype="float64")

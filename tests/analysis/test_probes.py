@@ -12,6 +12,8 @@ import pytest
 from tui_transformer import Direction, InputError, Model, Project, direction, generate, gradients_of_cell, probe, record
 
 RNG = np.random.default_rng(5)
+X = RNG.normal(size=(200, 6)) * np.array([1.0, 30, 0.1, 2, 5, 1]) + 3
+NOISE = RNG.normal(size=200)
 
 
 @dataclass
@@ -37,10 +39,6 @@ def data_of(values: np.ndarray, tokens: int = 1) -> dict[str, Data]:
 
 def held(found: Any, fitted: np.ndarray) -> np.ndarray:
     return ~np.isin(np.arange(len(found)), fitted)
-
-
-X = RNG.normal(size=(200, 6)) * np.array([1.0, 30, 0.1, 2, 5, 1]) + 3
-NOISE = RNG.normal(size=200)
 
 
 def penalised(x: np.ndarray, penalty: float = 0.01) -> tuple[np.ndarray, float]:

@@ -20,6 +20,8 @@ from tui_transformer.model import Model
 
 # Attention rollout against the formula
 IDS = [105, 106, 107, 108, 109]
+LINKED = [105, 106, 107, 108, 109, 110]
+MODULES = [each.name for each in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}.")]
 
 
 def rollout(name: str, budget: int = 1 << 30, kept: int = 1 << 30) -> tuple[Rollout, list[np.ndarray]]:
@@ -59,9 +61,6 @@ def test_as_many_layers_are_kept_as_there_is_room_for_and_a_causal_token_has_no_
 
 
 # Strongest links: the same as sorting every weight, without what takes no part
-LINKED = [105, 106, 107, 108, 109, 110]
-
-
 def load(name: str = "encoder") -> Model:
     return Model.load(name, device="cpu", vocabulary="english", layers=3)
 
@@ -101,9 +100,6 @@ def test_links_take_no_part_of_padding_or_the_hidden_and_are_all_where_that_is_a
 
 
 # Values that analyses give and take: results are never changed, and what is asked for is checked
-MODULES = [each.name for each in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}.")]
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_results_are_frozen(name: str) -> None:
     own = (each for each in vars(importlib.import_module(name)).values() if isinstance(each, type))

@@ -20,6 +20,8 @@ from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4]
 SCOPE = "decoder.0.self_attention"
+CONTEXT, STREAM = "decoder.0.self_attention.context", "decoder.0.output"
+VECTOR = np.linspace(-1, 1, 16)
 
 
 @pytest.fixture
@@ -188,12 +190,6 @@ def test_edits_that_a_trace_has_stay_in_every_sentence_and_the_trace_as_it_is():
 
 
 # Values set, added and multiplied, and functions: beside the same by hand, forwards and backwards
-
-
-CONTEXT, STREAM = "decoder.0.self_attention.context", "decoder.0.output"
-VECTOR = np.linspace(-1, 1, 16)
-
-
 def with_values(trace: Trace, name: str, values: np.ndarray) -> np.ndarray:
     return trace.edited([Patch.of(name, values)])["output.logits"]
 

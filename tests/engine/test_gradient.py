@@ -27,6 +27,10 @@ TARGETS = [5, -1, 6, 4, 7]
 
 
 SIZES = {"d_model": 8, "heads": 2, "d_ff": 6, "norm": "pre", "activation": "gelu", "positions": "learned"}
+F64 = numpy_backend("float64")
+PAIR = [[2, 5, 3, 6, 4], [3, 3, 2, 7, 6]]
+PAIR_TARGETS = [[5, -1, 6, 4, 7], [2, 4, -1, -1, 5]]
+COUNTED = np.array([[2, -1, 0], [4, 3, -1]])
 
 
 def decoder(dtype: str = "float64", **sizes: object) -> Model:
@@ -143,13 +147,6 @@ def test_targets_that_do_not_fit_are_refused_and_a_model_without_logits():
 
 
 # Only weights, only norms, and values that an operation says it reads
-
-
-F64 = numpy_backend("float64")
-PAIR = [[2, 5, 3, 6, 4], [3, 3, 2, 7, 6]]
-PAIR_TARGETS = [[5, -1, 6, 4, 7], [2, 4, -1, -1, 5]]
-
-
 @pytest.fixture(params=["pre", "post"])
 def model(request) -> Model:
     return Model.load(
@@ -180,10 +177,6 @@ def test_the_slope_of_the_smoothed_loss_is_the_gradient_for_which_no_scores_are_
 
 
 # Cross-entropy with label smoothing
-
-COUNTED = np.array([[2, -1, 0], [4, 3, -1]])
-
-
 @pytest.fixture
 def logits() -> np.ndarray:
     return np.random.default_rng(1).standard_normal((2, 3, 5)) * 3

@@ -31,6 +31,10 @@ SIZES = {"layers": 3, "heads": 4, "d_ff": 12, "causal": True}
 NO_WINDOWS = 12
 CONTEXT = ("weights", "context")
 """The level that keeps all but what comes back in windows."""
+LENGTH, WIDTH, HEADS, INNER = 256, 128, 4, 256
+LOGITS, PROBABILITIES = "output.logits", "output.probabilities"
+FAMILIES = ["bart", "bert", "gpt2", "llama", "marian", "qwen3", "t5", "vanilla-decoder"]
+WORDS, TOKENS, COLUMNS = 20_000, 128, 8
 
 
 @pytest.fixture(scope="module")
@@ -193,9 +197,6 @@ def test_running_through_does_not_make_dropped_steps_whole(model, runs):
     assert runs["Scores"] == SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
 
 
-LENGTH, WIDTH, HEADS, INNER = 256, 128, 4, 256
-
-
 def peak(action: Callable[[], object]) -> int:
     """The most memory that an action takes."""
     tracemalloc.start()
@@ -270,12 +271,6 @@ def test_no_operation_writes_over_it(name):
 
 
 # A large vocabulary: logits and probabilities come back in windows, and are never whole
-
-LOGITS, PROBABILITIES = "output.logits", "output.probabilities"
-FAMILIES = ["bart", "bert", "gpt2", "llama", "marian", "qwen3", "t5", "vanilla-decoder"]
-WORDS, TOKENS, COLUMNS = 20_000, 128, 8
-
-
 def kept_and_dropped(model: Model, block: int = BLOCK_CELLS) -> tuple[Trace, Trace]:
     """Kept whole, and dropped and made in blocks."""
     given = {"ids": IDS, "decoder_ids": [2, 3, 4] if model.has_decoder else None}

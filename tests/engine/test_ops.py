@@ -24,6 +24,8 @@ from tui_transformer.engine.ops.base import RESULT
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")
 STEP = 1e-6
 OVERWRITING = [name for name, make in CASES.items() if make(np.random.default_rng(0)).op.overwrites]
+WORDS = ("no key is visible", "the row of padding", "not chosen")
+NAMES = {"sin": math.sin, "cos": math.cos, "tanh": math.tanh, "max": max, "exp": math.exp}
 
 
 @pytest.fixture
@@ -103,10 +105,6 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
         return {str(i) for i in range(last)} if chosen else {str(last)}
     stays = isinstance(case.op, ops.Rotate) and index[-1] >= 2 * case.op.half
     return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
-
-
-WORDS = ("no key is visible", "the row of padding", "not chosen")
-NAMES = {"sin": math.sin, "cos": math.cos, "tanh": math.tanh, "max": max, "exp": math.exp}
 
 
 def worked_out(left: str) -> float:

@@ -53,6 +53,7 @@ POST_NORM = """tokens embedding.tokens embedding.positions embedding.output
 PRE_NORM = """tokens embedding.tokens embedding.positions embedding.output
     A.norm A.query A.key A.value A.scores A.scaled A.masked A.weights A.context A.concat A.output A.residual
     F.norm F.hidden F.activation F.output F.residual encoder.0.output encoder.norm output.logits output.probabilities"""
+SHORT = "the waves crashed"
 
 
 @pytest.fixture(params=MODELS)
@@ -242,11 +243,6 @@ def test_it_is_worked_out_once_for_each_program_and_what_else_is_given():
 
 
 # A trace as a mapping from names to arrays
-
-
-SHORT = "the waves crashed"
-
-
 @pytest.fixture(scope="module")
 def layered() -> Model:
     return Model.load("encoder", layers=2, device="cpu")

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="transformers is not installed"
 )
 SCRIPT = random_sizes.__file__
+FOLDERS = sorted(path.parent.name for path in REFERENCES.glob("*/config.json") if "vanilla" not in path.parent.name)
 
 
 def said(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -34,9 +35,6 @@ def test_a_few_families_are_computed_as_transformers_does():
 def test_every_family_is_computed_as_transformers_does_or_refused(family):
     done = said("--cases", "20", family)
     assert done.returncode == 0, done.stdout
-
-
-FOLDERS = sorted(path.parent.name for path in REFERENCES.glob("*/config.json") if "vanilla" not in path.parent.name)
 
 
 @pytest.mark.slow

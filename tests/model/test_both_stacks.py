@@ -28,6 +28,8 @@ ATTENTION = (
     *("residual", "norm"),
 )
 FEED_FORWARD = ("hidden", "activation", "output", "residual", "norm")
+TABLE = {"bart": "model.shared.weight", "marian": "model.shared.weight", "t5": "shared.weight"}
+TABLES = [f"{stack}.0.self_attention.biased.weight" for stack in ("encoder", "decoder")]
 
 
 def names_of_layers(more: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
@@ -64,9 +66,6 @@ def test_steps_have_their_public_names_and_the_configuration_says_what_it_is(fam
     raw, config = reference_of(family).config(), reference_of(family).model().config
     assert config.summary == SUMMARIES[family]
     assert (config.pad_id, config.start_id) == (raw["pad_token_id"], raw["decoder_start_token_id"])
-
-
-TABLE = {"bart": "model.shared.weight", "marian": "model.shared.weight", "t5": "shared.weight"}
 
 
 def traced(model: Model, family: str) -> Trace:
@@ -281,11 +280,6 @@ def test_logits_of_an_mt5_are_not_scaled(changed):
 
 
 # T5: scores with biases by distance, gated layers, scaled logits, and the encoder alone
-
-
-TABLES = [f"{stack}.0.self_attention.biased.weight" for stack in ("encoder", "decoder")]
-
-
 def test_all_layers_of_a_stack_read_one_table_of_biases_and_scores_are_not_divided():
     program = reference_of("t5").trace().program
     assert [name for name in program.weights if "biased" in name] == TABLES

@@ -35,6 +35,10 @@ FORMS: dict[str, tuple[Mapping[str, Array], tuple[bool, ...]]] = {
     "a head of its own": (TENSORS | {"lm_head.weight": OWN}, EITHER),
 }
 """Tensors of a file, and what the file may say of a tied head."""
+ATTENTION, FED = "decoder.0.self_attention", "decoder.0.feed_forward"
+FAMILIES = ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss")
+PAIR = [5, 9]
+FEED = "decoder.0.feed_forward"
 
 
 @pytest.mark.parametrize(("form", "tied"), [(form, tied) for form, (_, ties) in FORMS.items() for tied in ties])
@@ -111,9 +115,6 @@ def test_the_sizes_are_told_in_one_line_and_the_token_that_ends_a_text_is_no_pad
         assert family_of("gpt2").from_json(GPT2.config() | given).pad_id == pad_id, given
 
 
-ATTENTION, FED = "decoder.0.self_attention", "decoder.0.feed_forward"
-
-
 @pytest.mark.parametrize(
     ("family", "settings", "function"),
     [("gpt2", {"activation_function": "gelu"}, gelu), ("gpt_neox", {"hidden_act": "gelu_fast"}, gelu_tanh)],
@@ -172,12 +173,6 @@ def test_columns_of_a_neox_are_turned_in_part_as_old_and_new_spellings_say(chang
 
 
 # Experts
-
-FAMILIES = ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss")
-PAIR = [5, 9]
-FEED = "decoder.0.feed_forward"
-
-
 @pytest.fixture(params=FAMILIES)
 def family(request) -> str:
     return request.param

@@ -33,6 +33,7 @@ HEADS = {"bert": "cls.predictions", "distilbert": "vocab_projector", "roberta": 
 """Where the bias of the logits lies."""
 DECODERS = HEADS | {"bert": "cls.predictions.decoder", "roberta": "lm_head.decoder"}
 """Where a matrix of the logits lies."""
+A = "encoder.1.self_attention"
 
 
 @pytest.fixture(params=HEADS)
@@ -217,10 +218,6 @@ def test_other_names_of_an_xlm_r_are_read(changed, kind):
 
 
 # DeBERTa
-
-A = "encoder.1.self_attention"
-
-
 def test_scores_are_the_sum_of_the_comparisons_that_are_asked_for_and_far_distances_share_a_row(changed):
     trace = changed(DEBERTA).trace(ids=LONGER)
     query, key = trace[f"{A}.query"], trace[f"{A}.key"]

@@ -29,6 +29,11 @@ from tui_transformer.text.vocabulary import parse_vocabulary
 
 FAMILIES = sorted(path.parent.name for path in REFERENCES.glob("*/config.json"))
 SMALL = {"first": np.arange(6, dtype="f4").reshape(2, 3), "second": np.ones(4, "f2"), "third": np.zeros((), "f8")}
+TEXTS_OF_A_LIST = struct.pack("<IQ", 8, 600) + bytes(8 * 600)
+WORDS = parse_vocabulary("[PAD] [UNK] the wave shore", "words")
+ROWS = b"the 0.5 -1 2e3\nwave 1 2 3\nnew york 0 0 0\n"
+PACKED = b"2 3\n" + b"".join(word + b" " + np.float32([1, 2, 3]).tobytes() + b"\n" for word in (b"the", b"wave"))
+ADAPTER = {"base_model_name_or_path": "someone/model", "peft_type": "LORA", "r": 8, "target_modules": ["q", "v"]}
 
 
 def read_all(tensors: Tensors) -> dict[str, np.ndarray]:
@@ -241,9 +246,6 @@ def test_a_header_of_a_gguf_file_takes_bounded_memory(tmp_path):
     assert read_or_refused(lambda: read_gguf(path), path) is None
 
 
-TEXTS_OF_A_LIST = struct.pack("<IQ", 8, 600) + bytes(8 * 600)
-
-
 @pytest.mark.parametrize(
     "lists",
     [
@@ -309,11 +311,6 @@ def test_a_tensor_of_no_numbers_and_an_impossible_axis_is_refused(tmp_path, shap
     assert read_or_refused(lambda: read_gguf(path), path) is None
 
 
-WORDS = parse_vocabulary("[PAD] [UNK] the wave shore", "words")
-ROWS = b"the 0.5 -1 2e3\nwave 1 2 3\nnew york 0 0 0\n"
-PACKED = b"2 3\n" + b"".join(word + b" " + np.float32([1, 2, 3]).tobytes() + b"\n" for word in (b"the", b"wave"))
-
-
 @COUNTS
 @pytest.mark.parametrize("whole", [ROWS, b"3 3\n" + ROWS, PACKED], ids=["GloVe", "text", "binary"])
 def test_broken_word_vectors(tmp_path, whole, count):
@@ -329,9 +326,6 @@ def test_broken_word_vectors(tmp_path, whole, count):
             vectors.said(WORDS)
 
     hold(count, check, data=damaged(whole))
-
-
-ADAPTER = {"base_model_name_or_path": "someone/model", "peft_type": "LORA", "r": 8, "target_modules": ["q", "v"]}
 
 
 @COUNTS

@@ -20,6 +20,10 @@ SENTENCE, TOKEN, QUESTION = "ForSequenceClassification", "ForTokenClassification
 
 
 FOLDERS = REFERENCES.parent / "classifiers"
+OF_BERT = {"bert.pooler.dense.weight": (32, 32), "bert.pooler.dense.bias": (32,)}
+OF_LABELS = {"classifier.weight": (3, 32), "classifier.bias": (3,)}
+CHECKPOINTS = ("bart", "bart-answers", "mbart", "t5", "t5-tokens")
+READ = [5, 7, 9, 2]
 
 
 def load(name: str) -> Model:
@@ -38,10 +42,6 @@ def classifier(tmp_path):
         return Model.load(tmp_path, device="cpu", dtype="float64")
 
     return make
-
-
-OF_BERT = {"bert.pooler.dense.weight": (32, 32), "bert.pooler.dense.bias": (32,)}
-OF_LABELS = {"classifier.weight": (3, 32), "classifier.bias": (3,)}
 
 
 def test_a_sentence_is_classified_by_its_first_token_and_every_cell_explained(classifier):
@@ -147,12 +147,6 @@ def test_labels_that_cannot_be_are_refused_by_name(classifier, settings, message
 
 
 # Reference checkpoints: of BART and T5 the decoder reads the sentence again
-
-
-CHECKPOINTS = ("bart", "bart-answers", "mbart", "t5", "t5-tokens")
-READ = [5, 7, 9, 2]
-
-
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_labels_of_sentences_with_and_without_padding(name):
     with np.load(FOLDERS / name / "expected.npz") as file:

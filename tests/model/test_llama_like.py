@@ -29,6 +29,9 @@ STEPS = {
     "mlp.down_proj": "feed_forward.output",
 }
 ATTENTION, MLP = tuple(STEPS)[:4], tuple(STEPS)[4:]
+SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+YARN_TURNS = [1.0, 0.377129108, 0.134652153, 0.043750003, 0.011603971, 0.00538608711]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, None])
@@ -126,11 +129,6 @@ def llama3(theta, width, factor, low, high, old):
             smooth = (old / wavelength - low) / (high - low)
             turns.append((1.0 - smooth) * frequency / factor + smooth * frequency)
     return np.array(turns)
-
-
-SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
-YARN_TURNS = [1.0, 0.377129108, 0.134652153, 0.043750003, 0.011603971, 0.00538608711]
 
 
 def rotary(width: int, **settings: Any):

@@ -18,6 +18,8 @@ from saved import INDEX, SHARDS, TENSOR, TEXT, logits, refusal, write_raw
 from tui_transformer.model import Model
 
 FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]
+OUTSIDE = ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..", "", "C:model", "..\\model"]
+NO_NAMES = ["a\0b", "\x1b[31m\n", "\ud800"]
 
 
 # Tokenizers in the folder
@@ -196,10 +198,6 @@ def test_a_tensor_in_two_shards_is_read_where_the_index_says(sharded, where):
     zeros = np.zeros_like(load_file(sharded / SHARDS[where])[name])
     save_file(load_file(sharded / other) | {name: zeros}, sharded / other)
     assert np.array_equal(logits(sharded), logits("encoder"))
-
-
-OUTSIDE = ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..", "", "C:model", "..\\model"]
-NO_NAMES = ["a\0b", "\x1b[31m\n", "\ud800"]
 
 
 @pytest.mark.parametrize("place", [*OUTSIDE, *NO_NAMES], ids=ascii)

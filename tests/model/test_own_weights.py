@@ -21,6 +21,7 @@ MODEL = Model.load("encoder", d_model=4, heads=2, d_ff=6, vocabulary="waves", dt
 SHAPES = {name: tuple(axis.size for axis in axes) for name, axes in MODEL.program(1).weights.items()}
 TABLE = "embedding.tokens.weight"
 SHAPES |= {TABLE: (5, 4), "output.logits.weight": (4, 5)}
+NORM = "encoder.0.self_attention.norm.bias"
 
 
 @pytest.fixture
@@ -116,9 +117,6 @@ def without(name: str) -> Callable[[Path], None]:
 
 def text(name: str, content: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_text(content) and None
-
-
-NORM = "encoder.0.self_attention.norm.bias"
 
 
 @pytest.mark.parametrize(

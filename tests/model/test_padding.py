@@ -17,6 +17,11 @@ DECODERS = (
 )
 SENTENCE, PADS = [12, 10, 9, 15, 4], 3
 LENGTH = len(SENTENCE) + PADS
+COUNTED_BY_TOKENS = ("roberta", "xlm-roberta", "mpnet", "modernbert", "deberta-v2", "t5", "m2m_100")
+"""Encoders whose positions count no padding, or are distances of tokens: learned, sines, rotary and relative."""
+SIDES = [(name, left) for name in COUNTED_BY_TOKENS for left in (True, False)]
+BERT = Model.load(REFERENCES / "bert")
+LONG = "the dog bites the cat and the bird"
 
 
 def load(name: str) -> Model:
@@ -68,11 +73,6 @@ def test_pad_ids_around_a_decoders_row_are_padding_but_for_a_token_that_begins_e
     trace = model.trace(ids=[2, 2])
     assert not trace["input.visible"].any()
     assert np.isfinite(trace["output.logits"]).all()
-
-
-COUNTED_BY_TOKENS = ("roberta", "xlm-roberta", "mpnet", "modernbert", "deberta-v2", "t5", "m2m_100")
-"""Encoders whose positions count no padding, or are distances of tokens: learned, sines, rotary and relative."""
-SIDES = [(name, left) for name in COUNTED_BY_TOKENS for left in (True, False)]
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,6 @@ def test_padding_of_a_vocabulary_without_a_word_for_it_is_hidden_by_the_mask() -
     assert batch.encodings[1].tokens[1].text == "[PAD]"
     weights = model.trace(ids=batch.ids, mask=batch.masks)["encoder.0.self_attention.weights"][1]
     assert (weights[..., 1] == 0).all()
-
-
-BERT = Model.load(REFERENCES / "bert")
-LONG = "the dog bites the cat and the bird"
 
 
 def test_a_sentence_that_is_cut_keeps_what_stands_around_it() -> None:

@@ -19,6 +19,7 @@ ARRAY = re.compile(r"(decoder_|cross_)?(hidden|attention|router)_(\d+)")
 
 
 CLASSIFIERS = REFERENCES.parent / "classifiers"
+NOT_STORED = {"tokens", "decoder.tokens"}
 
 
 @pytest.fixture(params=sorted(path.name for path in REFERENCES.iterdir() if not path.name.startswith("vanilla")))
@@ -130,11 +131,6 @@ def test_a_padded_batch_gives_the_rows_of_its_sentences(family, changed):
 
 
 # The models that come with the program
-
-
-NOT_STORED = {"tokens", "decoder.tokens"}
-
-
 def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     """Largest difference of finite cells, relative to the largest finite value."""
     finite = np.isfinite(wanted)

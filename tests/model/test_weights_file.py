@@ -40,6 +40,9 @@ VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "nothing": lambda table: table[3:3],
     "copied": lambda table: table[[5, 1]],
 }
+QUERY, KEY = "encoder.0.self_attention.query", "encoder.0.self_attention.key"
+EMBEDDING = "embedding.tokens.weight"
+ROWS = [3, 700, 3, 12]
 
 
 @pytest.fixture(params=["F32", "F64", "F16", "BF16"])
@@ -81,11 +84,6 @@ def test_rows_by_their_numbers(tensors, rows):
 
 
 # Files that change
-
-
-QUERY, KEY = "encoder.0.self_attention.query", "encoder.0.self_attention.key"
-
-
 def lost(model: Model, step: str) -> str:
     """The one line that says why a step cannot be computed."""
     with pytest.raises(InputError) as caught:
@@ -196,10 +194,6 @@ def in_parts(folder: Path, **sizes: int) -> Model:
     """A model of whose weights those of some thousand cells are read in parts."""
     model = Model.load(folder, device="cpu")
     return replace(model, weights=replace(model.weights, large=1 << 12, **sizes))
-
-
-EMBEDDING = "embedding.tokens.weight"
-ROWS = [3, 700, 3, 12]
 
 
 def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read_unless_it_is_edited(large):

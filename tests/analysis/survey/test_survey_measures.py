@@ -36,6 +36,8 @@ from tui_transformer.model import Model
 
 # Measures of a survey in a text: against plain formulas, and against the same measures of one text
 TEXT = "The fox found 2 shells . The fox found a stone ."
+AWKWARD = [0.1, -0.3, 1e16 / 3 % 1e9, 1e-9, 7.0, -(2.0**30) / 3, 123456.789, 0.1]
+ONE, TWO, THREE = (Place("decoder self-attention", layer, "first") for layer in range(3))
 
 
 @pytest.fixture(scope="module")
@@ -225,9 +227,6 @@ def test_measures_are_chosen_by_name_and_rows_have_units():
 
 
 # Sums of a survey: exact, and the same however they are put together
-AWKWARD = [0.1, -0.3, 1e16 / 3 % 1e9, 1e-9, 7.0, -(2.0**30) / 3, 123456.789, 0.1]
-
-
 def columns(values: list[float]) -> np.ndarray:
     return np.array(values, np.float64)[:, None]
 
@@ -294,9 +293,6 @@ def sums(place: Place, value: float, text: int) -> Sums:
         examples,
         {text: Source("a.txt", text + 1, f"text {text}")},
     )
-
-
-ONE, TWO, THREE = (Place("decoder self-attention", layer, "first") for layer in range(3))
 
 
 def test_sums_with_different_measures_and_counts_add_up_to_all_of_them_in_any_order():
