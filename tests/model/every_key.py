@@ -1,19 +1,15 @@
 """Every key of a config.json changed in turn, here and in transformers: both compute the same, or it is refused here.
 
-`python tests/model/every_key.py [FAMILY …]` says what differs; it needs transformers and torch. Where transformers
-refuses a value, it has to be refused here too, unless it changes nothing here.
+It needs transformers and torch. Where transformers refuses a value, it has to be refused here too, unless it changes
+nothing here.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import logging
-import os
 import signal
-import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,24 +43,6 @@ Place = tuple[Any, ...]
 
 class HangError(Exception):
     """It takes too long."""
-
-
-def main(families: list[str]) -> int:
-    """Print what differs; 1 where something does."""
-    families = families or sorted(path.parent.name for path in REFERENCES.glob("*/config.json"))
-    wrong = 0
-    for family in families:
-        if family.startswith("vanilla"):
-            continue
-        cases = 0
-        for case, problem in differences(family):
-            cases += 1
-            if problem:
-                wrong += 1
-                sys.stdout.write(f"{family}: {case}: {problem}\n")
-        sys.stdout.write(f"{family}: {cases} cases\n")
-        sys.stdout.flush()
-    return 1 if wrong else 0
 
 
 def differences(family: str) -> Iterator[tuple[str, str]]:
@@ -209,10 +187,3 @@ def bounded() -> Iterator[None]:
         yield
     finally:
         signal.alarm(0)
-
-
-if __name__ == "__main__":
-    os.environ |= {"TRANSFORMERS_VERBOSITY": "critical", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_OFFLINE": "1"}
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    sys.exit(main(sys.argv[1:]))
