@@ -151,19 +151,16 @@ def test_what_cannot_be_fitted_is_refused(story):
 # The logit lens by head, beside the terms of a logit and sums by hand
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "gpt_neox", "opt"])
-def test_the_difference_of_two_words_is_the_term_of_the_head(name):
-    trace = Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6, 7, 8])
-    terms = {(term.name, term.number): term.value for term in attribute(trace, 9, 11, position=2).terms}
-    for each in head_lens(trace, 2):
-        context = f"{each.attention.name.rpartition('.')[0]}.context"
-        assert each.logits.mean() == pytest.approx(0, abs=1e-9)
-        if (context, each.head) in terms:
-            assert each.logits[9] - each.logits[11] == pytest.approx(terms[context, each.head], abs=1e-9)
-    assert any(number is not None for _, number in terms)
-
-
-def test_a_post_norm_decoder_is_carried_through_every_norm():
+def test_the_difference_of_two_words_is_the_term_of_the_head_after_every_norm_too():
+    for name in ("gpt2", "llama", "gemma2", "gpt_neox", "opt"):
+        trace = Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6, 7, 8])
+        terms = {(term.name, term.number): term.value for term in attribute(trace, 9, 11, position=2).terms}
+        for each in head_lens(trace, 2):
+            context = f"{each.attention.name.rpartition('.')[0]}.context"
+            assert each.logits.mean() == pytest.approx(0, abs=1e-9)
+            if (context, each.head) in terms:
+                assert each.logits[9] - each.logits[11] == pytest.approx(terms[context, each.head], abs=1e-9)
+        assert any(number is not None for _, number in terms)
     sizes = {"layers": 2, "heads": 2, "d_model": 8, "norm": "post"}
     trace = Model.load("decoder", dtype="float64", device="cpu", **sizes).trace(ids=[2, 5, 3, 6])
     terms = {(term.name, term.number): term.value for term in attribute(trace, 1, 4, position=3).terms}

@@ -62,12 +62,15 @@ def one_tensor(path: Path, data: np.ndarray, kind):
     return open_gguf(read_gguf(path), lambda name, _: Placed(name))
 
 
-@pytest.mark.parametrize("name", ["Q8_1", "Q8_K", "I32", "Q1_0"])
-def test_types_that_are_no_numbers_here_are_named(name, tmp_path):
-    kind = gguf.GGMLQuantizationType[name]
-    size = gguf.GGML_QUANT_SIZES[kind][1]
-    with pytest.raises(InputError, match=f"tensor x is stored as type {name} of ggml: only F32, F16"):
-        one_tensor(tmp_path / "m.gguf", np.zeros((2, size), np.uint8), kind)
+def test_types_that_are_no_numbers_here_are_named_and_sizes_of_blocks_those_of_the_library(tmp_path):
+    for name in ("Q8_1", "Q8_K", "I32", "Q1_0"):
+        kind = gguf.GGMLQuantizationType[name]
+        size = gguf.GGML_QUANT_SIZES[kind][1]
+        with pytest.raises(InputError, match=f"tensor x is stored as type {name} of ggml: only F32, F16"):
+            one_tensor(tmp_path / "m.gguf", np.zeros((2, size), np.uint8), kind)
+    for number, kind in KINDS.items():
+        named = gguf.GGMLQuantizationType(number)
+        assert (named.name, gguf.GGML_QUANT_SIZES[named]) == (kind.name, (kind.numbers, kind.bytes))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -172,9 +175,3 @@ def test_a_scale_that_is_no_number_is_named_by_the_first_product_that_reads_it(t
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"up_proj.* holds NaN or infinity"):
         Model.load(path).trace(ids=IDS).compute()
-
-
-def test_sizes_of_blocks_are_those_of_the_library():
-    for number, kind in KINDS.items():
-        named = gguf.GGMLQuantizationType(number)
-        assert (named.name, gguf.GGML_QUANT_SIZES[named]) == (kind.name, (kind.numbers, kind.bytes))

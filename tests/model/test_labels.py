@@ -104,20 +104,27 @@ def test_a_discriminator_says_of_every_token_whether_it_was_replaced_and_is_an_e
     assert "output.logits" not in Model.load(tmp_path, device="cpu").program(5).names
 
 
-@pytest.mark.parametrize(
-    ("problem", "wanted"),
-    [
+def test_labels_and_shares_are_those_of_the_problem_or_refused_by_name(classifier):
+    for problem, wanted in (
         ("single_label_classification", lambda x: np.exp(x) / np.exp(x).sum()),
         ("multi_label_classification", lambda x: 1 / (1 + np.exp(-x))),
         ("regression", None),
-    ],
-)
-def test_shares_are_those_of_the_problem_and_numbers_that_are_no_scores_have_none(classifier, problem, wanted):
-    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type=problem).trace(ids=IDS)
-    if wanted:
-        np.testing.assert_allclose(trace["output.probabilities"], wanted(trace["output.logits"]), atol=1e-12)
-    else:
-        assert trace.names[-1] == "output.logits"
+    ):
+        trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type=problem).trace(ids=IDS)
+        if wanted:
+            np.testing.assert_allclose(trace["output.probabilities"], wanted(trace["output.logits"]), atol=1e-12)
+        else:
+            assert trace.names[-1] == "output.logits"
+    for settings, message in (
+        ({"id2label": {"0": "a", "2": "b"}}, "id2label .* does not number the labels 0, 1, 2"),
+        ({"id2label": ["a"]}, "id2label .* is not a table of labels"),
+        ({"id2label": {}}, "id2label {} is not a table of labels"),
+        ({"problem_type": "ranking"}, "problem_type 'ranking' is not known"),
+        ({"classifier_pooling": "max"}, "classifier_pooling 'max' is not known: use cls, mean"),
+        ({"id2label": {"0": "a", "1": "b"}}, "tensor classifier.weight is 3 × 32, which gives 32 × 3, but config.json"),
+    ):
+        with pytest.raises(InputError, match=message):
+            classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings)
 
 
 @pytest.mark.parametrize("head", [SENTENCE, TOKEN])
@@ -128,22 +135,6 @@ def test_a_classifier_is_saved_and_loaded_again(tmp_path, classifier, head):
     assert again.config.labels.names == model.config.labels.names
     logits, wanted = (each.trace(ids=IDS)["output.logits"] for each in (again, model))
     np.testing.assert_allclose(logits, wanted, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"id2label": {"0": "a", "2": "b"}}, "id2label .* does not number the labels 0, 1, 2"),
-        ({"id2label": ["a"]}, "id2label .* is not a table of labels"),
-        ({"id2label": {}}, "id2label {} is not a table of labels"),
-        ({"problem_type": "ranking"}, "problem_type 'ranking' is not known"),
-        ({"classifier_pooling": "max"}, "classifier_pooling 'max' is not known: use cls, mean"),
-        ({"id2label": {"0": "a", "1": "b"}}, "tensor classifier.weight is 3 × 32, which gives 32 × 3, but config.json"),
-    ],
-)
-def test_labels_that_cannot_be_are_refused_by_name(classifier, settings, message):
-    with pytest.raises(InputError, match=message):
-        classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings)
 
 
 # Reference checkpoints: of BART and T5 the decoder reads the sentence again

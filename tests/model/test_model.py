@@ -25,7 +25,7 @@ def weights(model: Model) -> dict[str, np.ndarray]:
     return {name: model.weights.get(name, program.shape(name)) for name in program.weights}
 
 
-def test_random_weights_are_those_of_their_seed_and_name_in_either_precision():
+def test_random_weights_are_those_of_their_seed_and_name_whatever_the_other_sizes_and_the_precision():
     single, double = (weights(Model.load("encoder", device="cpu", dtype=dtype)) for dtype in ("float32", "float64"))
     assert all(np.array_equal(single[name], double[name]) for name in single)
     assert {array.dtype for array in double.values()} == {np.dtype(np.float64)}
@@ -37,14 +37,14 @@ def test_random_weights_are_those_of_their_seed_and_name_in_either_precision():
     table = weights(Model.load("encoder", device="cpu", layers=2))
     square = [array.tobytes() for name, array in table.items() if array.shape == (8, 8)]
     assert len(set(square)) == len(square)
-
-
-@pytest.mark.parametrize("change", [{"d_ff": 16}, {"layers": 3}, {"heads": 2}, {"activation": "gelu"}, {"bias": True}])
-def test_changing_one_size_leaves_the_other_weights(change):
-    before, after = weights(Model.load("encoder", device="cpu")), weights(Model.load("encoder", device="cpu", **change))
-    same_shape = [name for name in before if before[name].shape == after[name].shape]
-    assert len(same_shape) >= len(before) - 2
-    assert all(np.array_equal(before[name], after[name]) for name in same_shape)
+    for change in ({"d_ff": 16}, {"layers": 3}, {"heads": 2}, {"activation": "gelu"}, {"bias": True}):
+        before, after = (
+            weights(Model.load("encoder", device="cpu")),
+            weights(Model.load("encoder", device="cpu", **change)),
+        )
+        same_shape = [name for name in before if before[name].shape == after[name].shape]
+        assert len(same_shape) >= len(before) - 2
+        assert all(np.array_equal(before[name], after[name]) for name in same_shape)
 
 
 def test_random_weights_have_mean_0_and_the_deviation_and_norms_are_the_identity():
@@ -89,21 +89,24 @@ def padded(ids: list[int], **sizes: object):
     return Model.load("encoder", device="cpu", pad_id=1, **sizes).trace(ids=ids)
 
 
-@pytest.mark.parametrize(
-    ("ids", "visible"),
-    [
+def test_runs_of_pads_at_the_beginning_and_at_the_end_are_padding_and_others_are_not():
+    for ids, visible in (
         ([2, 3, 1, 1], [1, 1, 0, 0]),
         ([2, 3, 4, 5], [1, 1, 1, 1]),
         ([1, 2, 1, 3], [0, 1, 1, 1]),
         ([1, 2, 1, 3, 1], [0, 1, 1, 1, 0]),
         ([1, 1], [0, 0]),
-    ],
-)
-def test_runs_of_pads_at_the_beginning_and_at_the_end_are_padding_and_others_are_not(ids, visible):
-    trace = padded(ids)
-    assert trace["input.visible"].tolist() == [bool(each) for each in visible]
-    hidden = np.isneginf(trace[f"{SCOPE}.masked"])
-    assert np.array_equal(hidden, np.broadcast_to(~trace["input.visible"], hidden.shape))
+    ):
+        trace = padded(ids)
+        assert trace["input.visible"].tolist() == [bool(each) for each in visible]
+        hidden = np.isneginf(trace[f"{SCOPE}.masked"])
+        assert np.array_equal(hidden, np.broadcast_to(~trace["input.visible"], hidden.shape))
+    visible = padded([[2, 3, 1], [2, 1, 1], [1, 2, 3]])["input.visible"]
+    assert visible.tolist() == [[True, True, False], [True, False, False], [False, True, True]]
+    unmasked = padded([2, 3, 1], padding_mask=False)
+    assert unmasked["input.visible"].all()
+    assert unmasked[f"{SCOPE}.weights"].min() > 0
+    assert Model.load("encoder", device="cpu", pad_id=None).trace(ids=[2, 1, 1])["input.visible"].all()
 
 
 def test_padding_changes_nothing_for_the_tokens_before_it_and_alone_it_gives_zeros():
@@ -113,15 +116,6 @@ def test_padding_changes_nothing_for_the_tokens_before_it_and_alone_it_gives_zer
     assert not alone[f"{SCOPE}.weights"].any()
     assert not alone[f"{SCOPE}.context"].any()
     assert all(np.isfinite(alone[name]).all() for name in alone if not name.endswith(".masked"))
-
-
-def test_rows_of_a_batch_are_padded_each_in_its_own_way_where_there_is_a_pad_word_and_a_mask():
-    visible = padded([[2, 3, 1], [2, 1, 1], [1, 2, 3]])["input.visible"]
-    assert visible.tolist() == [[True, True, False], [True, False, False], [False, True, True]]
-    unmasked = padded([2, 3, 1], padding_mask=False)
-    assert unmasked["input.visible"].all()
-    assert unmasked[f"{SCOPE}.weights"].min() > 0
-    assert Model.load("encoder", device="cpu", pad_id=None).trace(ids=[2, 1, 1])["input.visible"].all()
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("decoder", {}), ("encoder", {"causal": True})])

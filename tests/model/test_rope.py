@@ -78,21 +78,29 @@ def test_what_is_refused_of_the_table_is_refused_beside_it_too():
         read_rope({"rope_scaling": {"type": "linear"}})
 
 
-def test_yarn_that_is_not_truncated_by_null_has_the_bounds_as_they_are():
+def test_yarn_is_truncated_and_scaled_as_the_file_says_or_by_the_two_contexts():
     null, no, yes = (
         read_rope({"rope_parameters": YARN | {"truncate": value}}).rotary(16).frequencies
         for value in (None, False, True)
     )
     assert null == no != yes
     np.testing.assert_allclose(null[:3], [1.0, 0.30260103940963745, 0.07905694097280502], rtol=1e-6)
+    given = {"rope_parameters": YARN | {"factor": None}, "max_position_embeddings": 64}
+    assert read_rope(given).factor == 4.0
+    assert read_rope(given).rotary(8) == read_rope({"rope_parameters": YARN}).rotary(8)
 
 
-def test_gpt_neox_has_heads_as_wide_as_its_states_give():
+def test_widths_of_heads_and_parts_of_them_are_those_that_the_file_says():
     for changes in ({"head_dim": 8}, {"head_dim": None}, {"rotary_pct": None}):
         config = SIZES | {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}
         assert family_of("gpt_neox").from_json(config | {"head_dim": 16}).head_width == 16
         with pytest.raises(UsageError, match=next(iter(changes))):
             family_of("gpt_neox").from_json(config | changes)
+    for rope in (YARN, {"rope_type": "dynamic", "factor": 2.0}):
+        assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope, "head_dim": 8}).head_width == 8
+        assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": LLAMA3}).head_width == 16
+        with pytest.raises(UsageError, match="head_dim is missing"):
+            family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope})
 
 
 @pytest.mark.parametrize("family", ["glm", "glm4", "nemotron", "phi", "stablelm"])
@@ -102,14 +110,6 @@ def test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned(family)
         family_of(family).from_json(
             GROUPED | {"rope_parameters": {"rope_type": "default"}, "partial_rotary_factor": None}
         )
-
-
-@pytest.mark.parametrize("rope", [YARN, {"rope_type": "dynamic", "factor": 2.0}], ids=["yarn", "dynamic"])
-def test_mixtral_is_scaled_by_a_width_of_heads_that_the_file_says(rope):
-    assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope, "head_dim": 8}).head_width == 8
-    assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": LLAMA3}).head_width == 16
-    with pytest.raises(UsageError, match="head_dim is missing"):
-        family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope})
 
 
 def test_layers_of_a_kind_may_have_settings_of_their_own():
@@ -129,7 +129,7 @@ LONG = {
 }
 
 
-def test_longrope_makes_columns_longer_as_the_context_was_made_longer():
+def test_longrope_makes_columns_longer_as_the_context_was_made_longer_or_is_refused_by_name():
     for changes, factor in (
         ({}, np.sqrt(1.0 + np.log(4.0) / np.log(16.0))),
         ({"factor": 2.0}, np.sqrt(1.0 + np.log(2.0) / np.log(16.0))),
@@ -148,17 +148,7 @@ def test_longrope_makes_columns_longer_as_the_context_was_made_longer():
     np.testing.assert_allclose(turn.of(8), 100.0 ** (-np.arange(3) / 3))
     base = 100.0 * (3.0 * 12 / 8 - 2.0) ** (6 / 4)
     np.testing.assert_allclose(turn.of(12), base ** (-np.arange(3) / 3))
-
-
-def test_yarn_whose_factor_is_null_takes_that_of_the_two_contexts():
-    given = {"rope_parameters": YARN | {"factor": None}, "max_position_embeddings": 64}
-    assert read_rope(given).factor == 4.0
-    assert read_rope(given).rotary(8) == read_rope({"rope_parameters": YARN}).rotary(8)
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
+    for changes, named in (
         ({"long_factor": None}, "rope_parameters of type longrope has no long_factor"),
         ({"long_factor": 2.0}, "long_factor 2.0 is not a list of numbers"),
         ({"short_factor": [1.0, 0.0]}, "short_factor 0.0"),
@@ -166,11 +156,9 @@ def test_yarn_whose_factor_is_null_takes_that_of_the_two_contexts():
         ({"short_factor": [1.0]}, "short_factor has 1 numbers for 2 pairs"),
         ({"original_max_position_embeddings": 0}, "original_max_position_embeddings 0"),
         ({"attention_factor": -1.0}, "attention_factor -1.0"),
-    ],
-)
-def test_longrope_that_cannot_be_is_refused_by_name(changes, named):
-    with pytest.raises(UsageError, match=named):
-        read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
+    ):
+        with pytest.raises(UsageError, match=named):
+            read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
 
 
 def test_old_names_of_longrope_are_read_in_phi3_and_other_scalings_refused():

@@ -274,7 +274,14 @@ def parallel_of(name, **changes):
     return layers_of(settings_of(name) | changes)[0].parallel
 
 
-def test_sublayers_and_heads_are_as_the_file_says():
+def test_heads_and_sublayers_are_as_the_file_says():
+    for name in ("stablelm", "cohere"):
+        raw = settings_of(name) | {"qk_layernorm": True, "use_qk_norm": True}
+        program = read(raw).program(Lengths(3))
+        assert [name for name in program.weights if "0.self_attention.key_norm" in name] == [
+            f"decoder.0.self_attention.key_norm.{head}.weight" for head in range(2)
+        ]
+        assert isinstance(program.step("decoder.0.self_attention.query_norm").op, LayerNormByHead)
     assert parallel_of("falcon") == "one norm"
     assert parallel_of("falcon", parallel_attn=False) == ""
     assert parallel_of("falcon", new_decoder_architecture=True) == "two norms"
@@ -293,13 +300,3 @@ def test_sublayers_and_heads_are_as_the_file_says():
     raw |= {"model_type": "internlm3", "qkv_bias": True, "bias": True}
     weights = read(raw).program(Lengths(3)).weights
     assert {f"decoder.0.{name}.bias" for name in ("self_attention.output", "feed_forward.gate")} <= weights.keys()
-
-
-@pytest.mark.parametrize("name", ["stablelm", "cohere"])
-def test_every_head_has_a_norm_of_its_own_where_the_file_says_so(name):
-    raw = settings_of(name) | {"qk_layernorm": True, "use_qk_norm": True}
-    program = read(raw).program(Lengths(3))
-    assert [name for name in program.weights if "0.self_attention.key_norm" in name] == [
-        f"decoder.0.self_attention.key_norm.{head}.weight" for head in range(2)
-    ]
-    assert isinstance(program.step("decoder.0.self_attention.query_norm").op, LayerNormByHead)
