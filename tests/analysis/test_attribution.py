@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ended import ended
 from reference import REFERENCES
 
 from tui_transformer.analysis.attribution import attribute
@@ -166,16 +167,11 @@ def test_gradient_times_input_is_that_product_and_every_cell_of_the_gradient_is_
 
 
 def test_integrated_gradients_can_end_at_every_step_of_a_point_and_what_is_no_input_is_refused(trace):
-    told = []
-
-    def report(what):
-        told.append(what)
-        if len(told) > 20:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        integrated_gradients(trace, METRIC, LAST, report=report)
-    assert set(told) == {"1 of 64 points"}
+    steps = iter(range(20))
+    told = ended(
+        lambda report: integrated_gradients(trace, METRIC, LAST, report=report), lambda _: next(steps, None) is None
+    )
+    assert told == ["1 of 64 points"] * 21
     with pytest.raises(InputError, match="is no input of one sentence"):
         gradient_times_input(trace, METRIC, LAST, "decoder.0.self_attention.weights")
     with pytest.raises(InputError, match="does not fit"):
@@ -270,12 +266,7 @@ def test_compositions_tell_how_far_they_are_can_be_ended_and_by_chance_are_those
     said: list[str] = []
     list(compositions(heads, "K", said.append))
     assert said == ["layer 1 of 2", "layer 2 of 2"]
-
-    def stop(_: str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(compositions(heads, "K", stop))
+    ended(lambda report: list(compositions(heads, "K", report)))
     # by chance
     first, *_, last = circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5]))
     rng, scores = np.random.default_rng(0), []

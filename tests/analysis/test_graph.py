@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ended import ended
 from graphed import FED, IDS, off, reference, with_features
 
 from tui_transformer import Graph, InputError, Model, Scale, Set, Trace, graph
@@ -241,16 +242,7 @@ def test_work_is_reported_and_can_be_ended_and_the_most_influential_are_followed
     followed = [whole.nodes[i] for i in whole.followed if whole.nodes[i].kind != "logit"]
     likeliest = sorted(followed, key=lambda node: -whole.influence[whole.nodes.index(node)])
     assert likeliest[0] in {some.nodes[i] for i in some.followed}
-
-    class EndedError(Exception):
-        pass
-
-    def end(said: str) -> None:
-        if said.startswith("graph · 1 of"):
-            raise EndedError
-
-    with pytest.raises(EndedError):
-        graph(reference("gpt2"), report=end)
+    ended(lambda report: graph(reference("gpt2"), report=report), lambda said: said.startswith("graph · 1 of"))
 
 
 def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_graphs() -> None:

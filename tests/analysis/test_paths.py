@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from ended import ended
 from reference import REFERENCES
 
 from tui_transformer import InputError, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
@@ -260,14 +261,9 @@ def test_work_is_told_and_can_be_ended():
     paths(own, other, metric=METRIC, report=said.append, before=lambda step: ran.append(step.name))
     assert (said[0], said[-1]) == ("0 of 11 paths", "11 of 11 paths")
     assert "output.logits" in ran
-
-    def stop(said: str) -> None:
-        if said.startswith("4") or "gradient of decoder.1" in said:
-            raise KeyboardInterrupt
-
-    for by in ("patching", "gradient"):
-        with pytest.raises(KeyboardInterrupt):
-            paths(own, other, metric=METRIC, by=by, report=stop, rows=20)
+    ended(lambda report: paths(own, other, metric=METRIC, report=report, rows=20), lambda said: said.startswith("4"))
+    way = {"metric": METRIC, "by": "gradient", "rows": 20}
+    ended(lambda report: paths(own, other, report=report, **way), lambda said: "gradient of decoder.1" in said)
 
 
 def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():

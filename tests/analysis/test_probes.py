@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ended import ended
 
 from tui_transformer import Direction, InputError, Model, Project, direction, generate, gradients_of_cell, probe, record
 
@@ -108,15 +109,7 @@ def test_logistic_of_several_classes_has_no_slope_left():
 
 
 def test_a_probe_says_how_far_it_is_and_ends_where_that_is_asked():
-    said: list[str] = []
-
-    def report(what: str) -> None:
-        said.append(what)
-        if what.endswith("step 2"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(probe(data_of(X), NOISE > 0, report=report))
+    said = ended(lambda report: list(probe(data_of(X), NOISE > 0, report=report)), lambda what: what.endswith("step 2"))
     assert said == [f"probe · decoder.3.output · mean · {more}" for more in ("reading", "step 0", "step 1", "step 2")]
 
 
