@@ -263,7 +263,7 @@ def test_a_size_of_groups_that_is_none_is_refused_by_name(group, method, key, tm
         Model.load(with_settings(tmp_path / "model", "llama", quantization_config=said))
 
 
-@pytest.mark.parametrize("group", [1, 4, 7, 9, 12, 15, 17, 24, 32, 128, 1 << 40, -1, "unsaid"])
+@pytest.mark.parametrize("group", [1, 7, 9, 32, 1 << 40, -1, "unsaid"])
 @pytest.mark.parametrize("way", ["gptq", "gptq, in any order", "awq"])
 def test_a_size_of_groups_other_than_that_of_the_scales_is_refused(group, way, tmp_path):
     folder, _ = folders(way, tmp_path)

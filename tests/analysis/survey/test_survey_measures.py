@@ -1,4 +1,4 @@
-"""Measures over many texts, and their sums."""
+"""Measures over many texts, their sums, and features: how strong and how frequent they are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import math
 import statistics
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,11 +29,13 @@ from tui_transformer.analysis.survey.measures import (
     unit_of,
 )
 from tui_transformer.analysis.survey.sums import LARGEST, NONE, Counts, Examples, Moments, Source, Sums
-from tui_transformer.analysis.survey.table import Origin, examples, half_width, rows, student
+from tui_transformer.analysis.survey.table import Origin, examples, half_width, marked, rows, student
 from tui_transformer.analysis.tokens import tokens_of
 from tui_transformer.engine.targets import every
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.features.dictionary import Features
 from tui_transformer.model import Model
+from tui_transformer.text.encoding import Token
 
 # Measures of a survey in a text: against plain formulas, and against the same measures of one text
 TEXT = "The fox found 2 shells . The fox found a stone ."
@@ -325,3 +328,57 @@ def test_grouping_changes_nothing_texts_that_are_no_example_any_more_are_let_go_
     for data in (b"", b"PK", sums(ONE, 1.0, 0).to_bytes()[:-40]):
         with pytest.raises(ValueError, match="not the sums"):
             Sums.from_bytes(data)
+
+
+# Features, against their steps
+
+DICTIONARIES = Path(__file__).parents[2] / "features"
+
+
+def test_features_are_strong_and_frequent_as_their_steps_say():
+    model = Model.load("decoder", device="cpu", d_model=32, heads=4, dtype="float64")
+    with pytest.raises(InputError, match="decoder has no features: name a dictionary with --features"):
+        check_asked(model, Asked(("features",)))
+    model = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")
+    check_asked(model, Asked(("features",)))
+    texts = ("the waves crashed", "the shore")
+    items = [Item(number, Source("a.txt", number + 1, text)) for number, text in enumerate(texts)]
+    sums = survey(model, items, Asked(("features",), top=2))
+    values = [model.trace(text)["decoder.0.output.features"] for text in texts]
+    found = {(row.measure, row.feature): row for row in rows(sums, Origin("decoder"))}
+    assert {(row.part, row.layer, row.head, row.neuron) for row in found.values()} == {
+        ("decoder.0.output", 0, None, None)
+    }
+    for feature in range(96):
+        strong, often = (found[name, feature] for name in ("features", "features:frequency"))
+        assert strong.mean == pytest.approx(np.mean([each[:, feature].mean() for each in values]), abs=1e-12)
+        assert often.mean == pytest.approx(np.mean([(each[:, feature] != 0).mean() for each in values]), abs=1e-12)
+    shown = list(examples(sums, Origin("decoder")))
+    assert {example.measure for example in shown} == {"features"}
+    for example in shown:
+        own = values[example.line - 1][:, example.feature]
+        assert (example.value, example.position) == (own.max(), int(own.argmax()))
+        assert example.value > 0
+        assert example.marked == ""
+    for example in examples(sums, Origin("decoder"), model):
+        words = texts[example.line - 1].split()
+        words[example.position] = f"«{words[example.position]}»"
+        assert example.marked == " ".join(words)
+    assert unit_of("features:frequency") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "wanted"),
+    [
+        ("the cat sat", 3, 7, "the «cat» sat"),
+        ("cats", 0, 3, "«cat»s"),
+        ("uncat", 2, 5, "un«cat»"),
+        ("cat", 3, 3, ""),
+        ("a  b", 1, 2, "a« » b"),
+        ("y" * 50 + "cat", 50, 53, "… " + "y" * 40 + "«cat»"),
+        ("x " * 40 + "cat" + " y" * 40, 80, 83, "… " + "x " * 19 + "«cat»" + " y" * 14 + " …"),
+        ("one\ncat\ntwo", 4, 7, "one «cat» two"),
+    ],
+)
+def test_a_token_is_marked_in_its_text(text: str, start: int, end: int, wanted: str) -> None:
+    assert marked(text, Token(0, "", start, end)) == wanted
