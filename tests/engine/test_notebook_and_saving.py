@@ -180,16 +180,13 @@ def test_a_pickled_trace_gives_the_same_numbers_and_holds_no_weight(tmp_path):
     assert (repr(again), again.config) == (repr(model), model.config)
 
 
-@pytest.mark.parametrize("name", ["story", "encoder-decoder", "attention"])
-def test_models_that_come_with_the_program_are_pickled(name):
-    model = Model.load(name, device="cpu", dtype="float64")
-    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
-    own, other = (each.trace(ids=[3, 4]) if name != "attention" else each.trace() for each in (model, again))
-    assert np.array_equal(own[own.names[-1]], other[own.names[-1]])
-    assert other.weights.backend.dtype == np.float64
-
-
-def test_weights_that_are_in_memory_alone_are_not_pickled(trace):
+def test_models_that_come_with_the_program_are_pickled_but_no_weights_that_are_in_memory_alone(trace):
+    for name in ("story", "encoder-decoder", "attention"):
+        model = Model.load(name, device="cpu", dtype="float64")
+        again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+        own, other = (each.trace(ids=[3, 4]) if name != "attention" else each.trace() for each in (model, again))
+        assert np.array_equal(own[own.names[-1]], other[own.names[-1]])
+        assert other.weights.backend.dtype == np.float64
     weights = Weights(trace.backend, trace.weights.read)
     with pytest.raises(InputError, match="in memory alone: save the model in a folder"):
         pickle.dumps(replace(trace, weights=weights))

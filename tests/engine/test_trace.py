@@ -219,16 +219,6 @@ def test_a_batch_is_its_sentences_one_by_one(model):
             np.testing.assert_allclose(batch[name][i], single[name], rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def test_windows_and_explanations_of_a_batch_are_of_one_sentence():
-    model = Model.load("encoder", device="cpu")
-    batch, single = model.trace(ids=[[2, 3, 4], [5, 6, 7]]), model.trace(ids=[5, 6, 7])
-    name, region = "encoder.0.self_attention.weights", (range(1, 3), range(2), range(3))
-    np.testing.assert_allclose(batch.window(name, region, item=1), single.window(name, region), rtol=1e-5)
-    assert batch.explain_cell(name, (1, 1, 1), item=1).recomputed == pytest.approx(
-        single.explain_cell(name, (1, 1, 1)).recomputed, rel=1e-5
-    )
-
-
 def test_it_is_worked_out_once_for_each_program_and_what_else_is_given():
     asked = []
 
@@ -283,7 +273,7 @@ def test_a_name_is_found_by_its_end(layered):
         trace["output"]
 
 
-def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
+def test_a_list_has_a_batch_axis_and_a_sentence_has_none_nor_have_windows_and_explanations(layered):
     one, listed, two = layered.trace(SHORT), layered.trace([SHORT]), layered.trace([SHORT, "the shore"])
     name = "encoder.0.output"
     assert one[name].ndim == 2
@@ -295,6 +285,14 @@ def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
     assert listed.edited([Edit(name, (0, 0), 1.0)])[name].ndim == 3
     weight = "encoder.0.self_attention.query.weight"
     assert listed[weight].shape == one[weight].shape
+    # windows and explanations
+    model = Model.load("encoder", device="cpu")
+    batch, single = model.trace(ids=[[2, 3, 4], [5, 6, 7]]), model.trace(ids=[5, 6, 7])
+    name, region = "encoder.0.self_attention.weights", (range(1, 3), range(2), range(3))
+    np.testing.assert_allclose(batch.window(name, region, item=1), single.window(name, region), rtol=1e-5)
+    assert batch.explain_cell(name, (1, 1, 1), item=1).recomputed == pytest.approx(
+        single.explain_cell(name, (1, 1, 1)).recomputed, rel=1e-5
+    )
 
 
 def test_a_region_takes_values_of_its_own_shape_and_edits_of_edits_add_up(layered):

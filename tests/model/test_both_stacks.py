@@ -240,12 +240,21 @@ def test_positions_are_sines_and_then_cosines_unless_the_file_stores_them(change
 # mBART, M2M-100, Pegasus and mT5
 
 
-@pytest.mark.parametrize("family", ["mbart", "m2m_100", "pegasus"])
-def test_norms_come_before_sublayers_and_after_stacks(family):
-    names = reference_of(family).model().program(5, 3).names
-    for stack in ("encoder", "decoder"):
-        assert f"{stack}.norm" in names
-        assert names.index(f"{stack}.0.self_attention.norm") < names.index(f"{stack}.0.self_attention.query")
+def test_norms_come_before_sublayers_and_after_stacks_and_positions_are_of_the_file_or_sines(changed):
+    for family in ("mbart", "m2m_100", "pegasus"):
+        names = reference_of(family).model().program(5, 3).names
+        for stack in ("encoder", "decoder"):
+            assert f"{stack}.norm" in names
+            assert names.index(f"{stack}.0.self_attention.norm") < names.index(f"{stack}.0.self_attention.query")
+    # positions of a Pegasus
+    tensors = reference_of("pegasus").tensors()
+    stored = reference_of("pegasus").model().trace(ids=SHORT, decoder_ids=SHORT_TARGET)
+    assert np.array_equal(stored["embedding.positions"], tensors["model.encoder.embed_positions.weight"][: len(SHORT)])
+    rest = {name: tensor for name, tensor in tensors.items() if "embed_positions" not in name}
+    trace = changed("pegasus", rest).trace(ids=SHORT, decoder_ids=SHORT_TARGET)
+    angles = np.arange(len(SHORT))[:, None] / 10000.0 ** (np.arange(16) / 16)
+    wanted = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    np.testing.assert_allclose(trace["embedding.positions"], wanted, atol=1e-12)
 
 
 def test_sines_of_an_m2m_100_count_from_behind_the_pad_id_and_are_0_for_padding(changed):
@@ -260,17 +269,6 @@ def test_sines_of_an_m2m_100_count_from_behind_the_pad_id_and_are_0_for_padding(
 def test_padding_inside_the_decoders_text_hides_nothing_from_later_tokens(changed):
     trace = changed("m2m_100").trace(ids=SHORT, decoder_ids=[1, 7, 1, 8])
     assert (trace["decoder.0.self_attention.weights"] > 0).all(axis=0).tolist() == np.tri(4, dtype=bool).tolist()
-
-
-def test_positions_of_a_pegasus_are_those_of_the_file_or_sines(changed):
-    tensors = reference_of("pegasus").tensors()
-    stored = reference_of("pegasus").model().trace(ids=SHORT, decoder_ids=SHORT_TARGET)
-    assert np.array_equal(stored["embedding.positions"], tensors["model.encoder.embed_positions.weight"][: len(SHORT)])
-    rest = {name: tensor for name, tensor in tensors.items() if "embed_positions" not in name}
-    trace = changed("pegasus", rest).trace(ids=SHORT, decoder_ids=SHORT_TARGET)
-    angles = np.arange(len(SHORT))[:, None] / 10000.0 ** (np.arange(16) / 16)
-    wanted = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    np.testing.assert_allclose(trace["embedding.positions"], wanted, atol=1e-12)
 
 
 def test_logits_of_an_mt5_are_not_scaled(changed):

@@ -93,11 +93,15 @@ def test_a_text_has_no_more_tokens_than_the_folder_says(tmp_path):
     assert load(tmp_path / "saved").most_tokens == 4
 
 
-def test_the_pooler_of_the_layers_is_left_out_in_silence(tmp_path):
+def test_the_pooler_of_the_layers_is_left_out_in_silence_and_pickled_weights_of_a_module_are_refused(tmp_path):
     folder = written(tmp_path, pooling={FLAGS[2]: True})
     tensors = load_file(folder / "model.safetensors") | {"pooler.dense.weight": np.ones((32, 32), "f4")}
     save_file(tensors, folder / "model.safetensors")
     assert not load(folder).unread
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "2_Dense" / "model.safetensors").rename(tmp_path / "2_Dense" / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin"):
+        load(tmp_path)
 
 
 def expected(states: np.ndarray, flag: str) -> np.ndarray:
@@ -215,13 +219,6 @@ def test_what_is_not_computed_is_refused_by_name(tmp_path, file, content, messag
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / file).write_text(json.dumps(content))
     with pytest.raises(InputError, match=message):
-        load(tmp_path)
-
-
-def test_pickled_weights_of_a_module_are_refused(tmp_path):
-    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "2_Dense" / "model.safetensors").rename(tmp_path / "2_Dense" / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"pytorch_model\.bin"):
         load(tmp_path)
 
 

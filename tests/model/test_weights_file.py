@@ -196,7 +196,7 @@ def in_parts(folder: Path, **sizes: int) -> Model:
     return replace(model, weights=replace(model.weights, large=1 << 12, **sizes))
 
 
-def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read_unless_it_is_edited(large):
+def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read_as_of_the_whole_unless_it_is_edited(large):
     trace = large.trace(ids=ROWS)
     whole = np.array(trace["embedding.tokens"])
     seen = trace.explain("embedding.tokens", row=1, column=2)
@@ -209,9 +209,7 @@ def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read_unless_it_is
     edited = in_parts(large.folder).trace(ids=ROWS).edited([Edit(EMBEDDING, (3, 2), 5.0)])
     with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
         edited.window(EMBEDDING, (range(4), range(4)))
-
-
-def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
+    # the same as of the whole table
     whole = in_parts(large.folder)
     table = np.array(whole.weights.file.part(EMBEDDING, slice(0, 900)))
     whole.weights.held[EMBEDDING] = table
