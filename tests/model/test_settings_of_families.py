@@ -202,6 +202,39 @@ def test_what_is_not_computed_is_refused_by_name(name, changes, message):
         read(settings_of(name) | changes)
 
 
+UNSAID = {
+    "bert": {"layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2, "pad_token_id": 0},
+    "distilbert": {
+        "activation": "gelu",
+        "sinusoidal_pos_embds": False,
+        "pad_token_id": 0,
+        "max_position_embeddings": 512,
+    },
+    "roberta": {"hidden_act": "gelu", "pad_token_id": 1, "tie_word_embeddings": True},
+    "bart": {"activation_function": "gelu", "scale_embedding": False, "tie_word_embeddings": True, "pad_token_id": 1},
+    "marian": {"activation_function": "gelu", "tie_word_embeddings": True, "share_encoder_decoder_embeddings": True},
+    "t5": {"feed_forward_proj": "relu", "scale_decoder_outputs": True, "tie_word_embeddings": True},
+    "gpt2": {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True},
+    "gpt_neox": {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "attention_bias": True, "use_parallel_residual": True},
+    "llama": {"hidden_act": "silu", "rms_norm_eps": 1e-6, "attention_bias": False, "mlp_bias": False},
+    "mistral-window": {"hidden_act": "silu", "sliding_window": 4096, "tie_word_embeddings": False},
+    "qwen2": {"use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28, "layer_types": None},
+    "qwen3": {"attention_bias": False, "use_sliding_window": False, "tie_word_embeddings": False},
+}
+"""What a setting is where a file does not say it."""
+UNSAID["gpt2"] |= {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "n_inner": None}
+UNSAID["gpt_neox"] |= {"tie_word_embeddings": False}
+UNSAID["llama"] |= {"tie_word_embeddings": False}
+UNSAID["bert"] |= {"tie_word_embeddings": True}
+
+
+@pytest.mark.parametrize("name", UNSAID)
+def test_what_a_file_does_not_say_is_as_transformers_has_it(name):
+    for key, value in UNSAID[name].items():
+        unsaid = {other: each for other, each in settings_of(name).items() if other not in (key, "dense_act_fn")}
+        assert read(unsaid) == read(unsaid | {key: value}), key
+
+
 @pytest.mark.parametrize("name", FIXED)
 def test_a_switch_that_changes_what_is_computed_is_refused_by_name(name):
     for sign, key in ((each[0], each[1:]) for each in FIXED[name].split()):
