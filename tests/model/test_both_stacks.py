@@ -18,6 +18,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.families import family_of
+from tui_transformer.model.sequence import Lengths
 
 FAMILIES = ("bart", "marian", "t5")
 LAYERS = 2
@@ -116,6 +117,7 @@ def test_words_of_both_stacks_are_scaled_where_the_file_says_so(changed, family,
         *((own, {"tie_word_embeddings": False, "scale_decoder_outputs": LEFT_OUT}, 1.0) for own in (True, False)),
         *((own, {"scale_decoder_outputs": False}, 1.0) for own in (True, False)),
         (False, {}, 32**-0.5),
+        (False, {"tie_word_embeddings": LEFT_OUT, "scale_decoder_outputs": LEFT_OUT}, 32**-0.5),
     ],
 )
 def test_logits_of_a_t5_are_scaled_where_they_are_tied_and_the_file_says_nothing_else(changed, own, settings, scale):
@@ -155,6 +157,26 @@ def test_the_decoder_begins_with_its_start_token_or_with_padding_and_looks_at_it
     trace = changed(family, **changes).trace(ids=SHORT)
     assert trace["decoder.tokens"].tolist() == [start]
     assert trace["decoder.0.self_attention.weights"].tolist() == [[[1.0]]] * 4
+
+
+def test_sizes_of_either_stack_are_its_own():
+    first, last = "encoder.0", "decoder.2"
+    own = {"encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 10}
+    own |= {"decoder_layers": 3, "decoder_attention_heads": 8, "decoder_ffn_dim": 7}
+    wanted = {f"{first}.self_attention.weights": (2, 5, 5), f"{first}.feed_forward.hidden": (5, 10)}
+    wanted |= {f"{last}.{kind}_attention.weights": (8, 4, keys) for kind, keys in (("self", 4), ("cross", 5))}
+    wanted |= {f"{last}.feed_forward.hidden": (4, 7)}
+    of_t5 = {"num_layers": 1, "num_decoder_layers": 3, "num_heads": 3, "d_kv": 5, "d_ff": 7}
+    wanted_of_t5 = {f"{first}.self_attention.query": (3, 5, 5), f"{last}.cross_attention.output.weight": (15, 32)}
+    wanted_of_t5 |= {f"{last}.feed_forward.hidden": (4, 7), "embedding.tokens": (5, 32)}
+    for family, sizes, shapes in (("bart", own, wanted), ("marian", own, wanted), ("t5", of_t5, wanted_of_t5)):
+        program = family_of(family).from_json(reference_of(family).config() | sizes).program(Lengths(5, 4))
+        assert {name: program.shape(name) for name in shapes} == shapes
+        assert "encoder.1.output" not in program.aliases
+        assert "decoder.3.output" not in program.aliases
+        if family != "t5":
+            widths = [program.step(f"{layer}.self_attention.scaled").op.formula for layer in (first, last)]
+            assert widths == ["score ÷ √16", "score ÷ √4"]
 
 
 COPIES = {
