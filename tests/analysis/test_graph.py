@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ended import ended
 from graphed import FED, IDS, off, reference, with_features
+from reference import REFERENCES
 
 from tui_transformer import Graph, InputError, Model, Scale, Set, Trace, graph
 from tui_transformer.errors import UsageError
@@ -268,7 +269,7 @@ def test_what_cannot_be_is_refused_in_a_line() -> None:
     refused = {
         "there is no token 99999": lambda: graph(trace, 99999),
         "there is no position 7": lambda: graph(trace, position=7),
-        "no logits": lambda: graph(next(sentence_models())),
+        "no logits": lambda: graph(Model.load(REFERENCES.parent / "sentences" / "bert").trace(ids=IDS)),
         "single sentence": lambda: graph(story.trace(["The fox", "A crow"])),
         "from 0 to 1": lambda: graph(trace).prune(1.5),
         "mass is above 0": lambda: graph(trace, mass=2.0),
@@ -277,8 +278,3 @@ def test_what_cannot_be_is_refused_in_a_line() -> None:
     for says, call in refused.items():
         with pytest.raises((InputError, UsageError), match=says):
             call()
-
-
-def sentence_models():
-    for path in sorted((Path(__file__).parent.parent / "sentences").glob("*/config.json")):
-        yield Model.load(path.parent, device="cpu").trace(ids=IDS)

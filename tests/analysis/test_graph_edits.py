@@ -200,9 +200,7 @@ def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
         pruned.save(tmp_path / "nowhere" / "graph.json")
 
 
-def test_tokens_of_both_sequences_stand_one_behind_the_other_and_names_are_those_that_viewers_take(
-    tmp_path: Path,
-) -> None:
+def test_tokens_of_both_sequences_stand_one_behind_the_other_and_names_are_those_that_viewers_take() -> None:
     found = graph(reference("vanilla-encoder-decoder"))
     data = found.to_json("both")
     assert len(data["metadata"]["prompt_tokens"]) == len(IDS) + 3

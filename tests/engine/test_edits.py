@@ -190,10 +190,6 @@ def test_edits_that_a_trace_has_stay_in_every_sentence_and_the_trace_as_it_is():
 
 
 # Values set, added and multiplied, and functions: beside the same by hand, forwards and backwards
-def with_values(trace: Trace, name: str, values: np.ndarray) -> np.ndarray:
-    return trace.edited([Patch.of(name, values)])["output.logits"]
-
-
 @pytest.mark.parametrize(
     ("change", "made"),
     [
@@ -208,7 +204,8 @@ def test_a_change_is_what_its_formula_says(trace, change, made):
     edited = trace.edited([change])
     wanted = made(trace[STREAM])
     np.testing.assert_allclose(edited[STREAM], wanted, atol=1e-12)
-    np.testing.assert_allclose(edited["output.logits"], with_values(trace, STREAM, wanted), atol=1e-12)
+    patched = trace.edited([Patch.of(STREAM, wanted)])["output.logits"]
+    np.testing.assert_allclose(edited["output.logits"], patched, atol=1e-12)
     assert np.shares_memory(edited[CONTEXT], trace[CONTEXT])
 
 
