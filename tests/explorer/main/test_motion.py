@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,34 +62,50 @@ def picture(explorer: Explorer) -> list[list[tuple[str, str]]]:
     return [[(part.text, str(part.style)) for part in strip] for strip in strips]
 
 
-async def still(size: tuple[int, int], *keys: str) -> list[list[tuple[str, str]]]:
-    """The screen after keys without motion."""
-    async with at(BEFORE, size, moves=False) as explorer:
-        await explorer.press(*keys)
-        return picture(explorer)
-
-
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_a_step_is_on_its_way_and_then_there(line: Line, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]):
-    async with at(BEFORE, size) as explorer:
-        await explorer.keys("space")
-        assert "so far 1 of 8 products · Q Kᵀ" in explorer.text
-        assert "q where " in explorer.text
-        assert not explorer.app.settled
-        await explorer.until(lambda: line.measured)
-        monkeypatch.setattr(motion, "SECONDS", SOON)
-        await explorer.settled()
-        assert picture(explorer) == await still(size, "space")
-
-
-@pytest.mark.parametrize("key", ["right", "backspace", "[", "?", "4", "escape", "z"])
-async def test_any_key_ends_it_and_finds_the_screen_that_it_would_find_without(line: Line, key: str):
+async def test_a_step_is_on_its_way_and_then_there(line: Line, monkeypatch: pytest.MonkeyPatch):
+    there = {}
+    async with at(BEFORE, moves=False) as explorer:
+        for size in (WIDE, MEDIUM, NARROW):
+            await explorer.resize(*size)
+            await explorer.press("space")
+            there[size] = picture(explorer)
+            await explorer.press("backspace")
     async with at(BEFORE) as explorer:
+        for size, wanted in there.items():
+            await explorer.resize(*size)
+            line.measured.clear()
+            await explorer.keys("space")
+            assert "so far 1 of 8 products · Q Kᵀ" in explorer.text
+            assert "q where " in explorer.text
+            assert not explorer.app.settled
+            await explorer.until(lambda: line.measured)
+            monkeypatch.setattr(motion, "SECONDS", SOON)
+            await explorer.settled()
+            assert picture(explorer) == wanted
+            monkeypatch.setattr(motion, "SECONDS", FOR_EVER)
+            await explorer.press("backspace")
+        # another size ends it
         await explorer.keys("space")
         assert "so far" in explorer.text
-        await explorer.press(key)
+        await explorer.resize(*MEDIUM)
+        await explorer.settled()
         assert "so far" not in explorer.text
-        assert picture(explorer) == await still(MEDIUM, "space", key)
+        assert picture(explorer) == there[MEDIUM]
+
+
+async def test_any_key_ends_it_and_finds_the_screen_that_it_would_find_without(line: Line):
+    there: dict[str, list[list[tuple[str, str]]]] = {}
+    for moves in (False, True):
+        async with at(BEFORE, moves=moves) as explorer:
+            for key in ("right", "backspace", "[", "escape", "z", "?", "4"):
+                await explorer.keys("space")
+                assert ("so far" in explorer.text) is moves, key
+                await explorer.press(key)
+                assert "so far" not in explorer.text
+                assert picture(explorer) == there.setdefault(key, picture(explorer)), key
+                if key == "?":
+                    await explorer.press("escape")
+                await explorer.go(BEFORE)
 
 
 async def test_a_click_ends_it_and_the_mouse_that_moves_does_not(line: Line):
@@ -100,6 +116,10 @@ async def test_a_click_ends_it_and_the_mouse_that_moves_does_not(line: Line):
         explorer.app.post_message(events.MouseMove(*place))
         await explorer.handled()
         assert "so far" in explorer.text
+        # nor does what comes late beside the matrix
+        explorer.parts.presenter._loop()
+        await explorer.handled()
+        assert "so far" in explorer.text
         explorer.app.post_message(events.MouseDown(*place))
         await explorer.handled()
         assert "so far" not in explorer.text
@@ -107,6 +127,9 @@ async def test_a_click_ends_it_and_the_mouse_that_moves_does_not(line: Line):
 
 async def test_who_steps_on_at_once_sees_no_motion_between(line: Line, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(motion, "PAUSE", FOR_EVER)
+    async with at(BEFORE, moves=False) as explorer:
+        await explorer.press(*["space"] * 5)
+        there = picture(explorer)
     async with at(BEFORE) as explorer:
         await explorer.keys("space")
         assert "so far" in explorer.text
@@ -114,24 +137,7 @@ async def test_who_steps_on_at_once_sees_no_motion_between(line: Line, monkeypat
         assert "so far" not in explorer.text
         explorer.send("space", "space", "space")
         await explorer.settled()
-        assert picture(explorer) == await still(MEDIUM, *["space"] * 5)
-
-
-async def test_another_size_ends_it(line: Line):
-    async with at(BEFORE) as explorer:
-        await explorer.keys("space")
-        await explorer.resize(*NARROW)
-        await explorer.settled()
-        assert "so far" not in explorer.text
-        assert picture(explorer) == await still(NARROW, "space")
-
-
-async def test_what_comes_late_beside_the_matrix_does_not_end_it(line: Line):
-    async with at(BEFORE) as explorer:
-        await explorer.keys("space")
-        explorer.parts.presenter._loop()
-        await explorer.handled()
-        assert "so far" in explorer.text
+        assert picture(explorer) == there
 
 
 async def test_a_line_that_becomes_slow_ends_it_and_is_measured_again_at_the_next_step(line: Line):
@@ -146,53 +152,39 @@ async def test_a_line_that_becomes_slow_ends_it_and_is_measured_again_at_the_nex
         line.is_quick = True
         await explorer.keys("space", "space")
         assert "so far" in explorer.text
-
-
-async def test_a_moment_that_is_not_shown_yet_is_waited_for(line: Line):
-    async with at(BEFORE) as explorer:
-        await explorer.keys("space")
+        # a moment that is not shown yet is waited for
         line.asked = math.inf
-        before = len(line.measured)
+        measured = len(line.measured)
         for _ in range(3):
             explorer.parts.presenter._motion._go_on()
-        assert len(line.measured) == before
+        assert len(line.measured) == measured
 
 
-Change = Callable[[Explorer], None]
-
-
-def view(**changes: Any) -> Change:
-    return lambda explorer: explorer.parts.explored.change_view(**changes)
-
-
-OFF: dict[str, tuple[Change, str]] = {
-    "in the preferences": (view(motion=False), "space"),
-    "back": (lambda _: None, "backspace"),
-    "several steps": (lambda _: None, "}"),
-    "another pane alone": (view(zoom="cell", active="cell"), "space"),
-}
-
-
-@pytest.mark.parametrize("why", OFF)
-async def test_nothing_is_worked_out_where_nothing_moves(line: Line, monkeypatch: pytest.MonkeyPatch, why: str):
+async def test_nothing_is_worked_out_where_nothing_moves(line: Line, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(motion, "flow_of", lambda *_: pytest.fail("worked out"))
-    change, key = OFF[why]
-    async with at(BEFORE) as explorer:
-        change(explorer)
-        await explorer.press(key)
-        assert explorer.stop != BEFORE
-
-
-@pytest.mark.parametrize("quick", [False, None])
-async def test_nothing_moves_on_a_slow_line_or_without_a_terminal(
-    line: Line, monkeypatch: pytest.MonkeyPatch, quick: bool | None
-):
-    monkeypatch.setattr(motion, "flow_of", lambda *_: pytest.fail("worked out"))
-    line.is_quick = bool(quick)
-    if quick is None:
-        monkeypatch.setattr(GuardedApp, "line", None)
-    async with at(BEFORE) as explorer:
+    async with at(BEFORE, moves=False) as explorer:
         await explorer.press("space")
+        assert explorer.stop == SCORES
+        # the way back
+        explorer.parts.explored.change_view(motion=True)
+        await explorer.press("backspace")
+        assert explorer.stop == BEFORE
+        # several steps at once
+        await explorer.press("}")
+        assert explorer.stop not in (BEFORE, SCORES)
+        await explorer.go(BEFORE)
+        # another pane alone
+        explorer.parts.explored.change_view(zoom="cell", active="cell")
+        await explorer.press("space")
+        assert explorer.stop == SCORES
+        explorer.parts.explored.change_view(zoom=None, active="matrix")
+        await explorer.press("backspace")
+        # a slow line, and none
+        line.is_quick = False
+        await explorer.press("space", "backspace")
+        monkeypatch.setattr(GuardedApp, "line", None)
+        await explorer.press("space")
+        assert explorer.stop == SCORES
 
 
 @pytest.mark.parametrize("how", ["NO_COLOR", "theme"])
@@ -205,7 +197,7 @@ async def test_nothing_moves_without_colour(line: Line, monkeypatch: pytest.Monk
         assert "so far" not in explorer.text
 
 
-async def test_gradients_and_hidden_tokens_do_not_move(line: Line):
+async def test_bars_stand_in_the_place_of_shares_and_gradients_and_hidden_tokens_do_not_move(line: Line):
     async with at("encoder.0.self_attention.masked") as explorer:
         await explorer.press("I")
         await explorer.keys("space")
@@ -213,10 +205,8 @@ async def test_gradients_and_hidden_tokens_do_not_move(line: Line):
         await explorer.press("I", "backspace", "b")
         await explorer.keys("space")
         assert "so far" not in explorer.text
-
-
-async def test_bars_stand_in_the_place_of_shares(line: Line, monkeypatch: pytest.MonkeyPatch):
-    async with at("encoder.0.self_attention.masked") as explorer:
+        await explorer.press("b")
+        await explorer.go("encoder.0.self_attention.masked")
         await explorer.keys("space")
         assert "a full bar is 1 · where: sum " in explorer.text
         assert "every row sums to 1" not in explorer.text
