@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.guide.texts import step_text
-
-SIZES = [WIDE, MEDIUM, NARROW, SMALL]
 
 
 def named(stop: str) -> tuple[str, str]:
@@ -15,9 +12,8 @@ def named(stop: str) -> tuple[str, str]:
     return step_text(stop).title, step_text(stop).label
 
 
-@pytest.mark.parametrize("size", [WIDE, SMALL])
-async def test_space_goes_through_every_stop(size):
-    async with exploring(size) as explorer:
+async def test_space_and_backspace_go_through_every_stop():
+    async with exploring(SMALL) as explorer:
         stops = explorer.session.stops
         assert (stops[0], stops[-1]) == ("vocabulary", "text")
         for number, stop in enumerate(stops, 1):
@@ -26,17 +22,23 @@ async def test_space_goes_through_every_stop(size):
             assert any(word in explorer.text for word in named(stop))
             await explorer.keys("space")
         assert explorer.stop == "text"
-
-
-async def test_backspace_goes_back_through_every_stop():
-    async with exploring(SMALL) as explorer:
-        stops = explorer.session.stops
-        await explorer.go("text")
         for number, stop in reversed(list(enumerate(stops, 1))):
             assert explorer.stop == stop
             assert explorer.place == (number, len(stops))
             await explorer.press("backspace")
         assert explorer.stop == "vocabulary"
+        # and so do down and up in the list of steps
+        await there_and_back_in_the_list(explorer)
+
+
+async def there_and_back_in_the_list(explorer: Explorer) -> None:
+    stops = explorer.session.stops
+    await explorer.press("2")
+    for key, wanted in (("down", stops[1:]), ("up", stops[-2::-1])):
+        for stop in wanted:
+            await explorer.keys(key)
+            assert explorer.stop == stop
+    assert explorer.place == (1, len(stops))
 
 
 async def test_s_goes_by_sublayers_and_braces_by_layers():
@@ -62,24 +64,25 @@ async def test_s_goes_by_sublayers_and_braces_by_layers():
         for stop in reversed(by_layer):
             assert explorer.stop == stop
             await explorer.keys("{")
+        # down and up in the list open and close the layers
+        await there_and_back_in_the_list(explorer)
 
 
-@pytest.mark.parametrize("size", [WIDE, SMALL])
-async def test_brackets_go_through_the_heads_and_around(size):
-    async with exploring(size) as explorer:
+async def test_brackets_go_through_the_heads_and_around():
+    async with exploring(WIDE) as explorer:
+        await explorer.press("]")
         await explorer.go("encoder.0.self_attention.weights")
         heads = explorer.session.trace.program.shape(explorer.stop)[0]
-        for head in [*range(heads), 0]:
-            assert f"head {head} of {heads}" in explorer.text
-            await explorer.keys("]")
-        for head in [1, 0, heads - 1]:
-            assert f"head {head} of {heads}" in explorer.text
-            await explorer.keys("[")
-
-
-async def test_brackets_do_nothing_where_there_are_no_heads():
-    async with exploring() as explorer:
-        await explorer.press("]")
+        for size in (WIDE, SMALL):
+            await explorer.resize(*size)
+            for head in [*range(heads), 0]:
+                assert f"head {head} of {heads}" in explorer.text
+                await explorer.keys("]")
+            for head in [1, 0, heads - 1]:
+                assert f"head {head} of {heads}" in explorer.text
+                await explorer.keys("[")
+            await explorer.keys("]", "]")
+        # and do nothing where there are none
         await explorer.go("embedding.output")
         await explorer.press("]", "[", "[")
         assert explorer.stop == "embedding.output"
@@ -87,25 +90,29 @@ async def test_brackets_do_nothing_where_there_are_no_heads():
 
 async def test_the_step_list_follows():
     async with exploring(WIDE, sizes={"layers": 3}) as explorer:
-        steps = explorer.app.screen.query_one("#steps")
-        for stop in explorer.session.stops:
+        steps, stops = explorer.main.query_one(StepsPane), explorer.session.stops
+        for number, stop in enumerate(stops, 1):
+            assert explorer.place == (number, len(stops))
+            assert any(word in explorer.text for word in named(stop))
             line = steps._steps[steps.cursor]
             assert (line.stop, line.heading) == (stop, False)
             top = steps.scroll_offset.y
             assert top <= steps.cursor < top + steps.size.height
             await explorer.keys("space")
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-async def test_moving_down_and_up_in_the_step_list_goes_through_every_stop(layers):
-    async with exploring(NARROW, sizes={"layers": layers}) as explorer:
-        await explorer.press("2")
-        stops = explorer.session.stops
-        for key, wanted in (("down", stops[1:]), ("up", stops[-2::-1])):
-            for stop in wanted:
-                await explorer.keys(key)
-                assert explorer.stop == stop
-        assert explorer.place == (1, len(stops))
+        # enter and a double click stay at the step
+        await explorer.go("vocabulary")
+        await explorer.press("2", "down", "enter")
+        assert explorer.place[0] == 2
+        await explorer.pilot.click("#steps", offset=(4, 2), times=2)
+        await explorer.settled()
+        assert explorer.place[0] == 2
+        # a click on a closed layer opens it
+        lines = explorer.text.splitlines()
+        closed = next(i for i, line in enumerate(lines) if "▸ Encoder layer 1" in line)
+        await explorer.pilot.click(offset=(6, closed))
+        await explorer.settled()
+        assert explorer.stop.startswith("encoder.1.")
+        assert "query" in explorer.text
 
 
 async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins_with_a_layer():
@@ -128,25 +135,6 @@ async def test_a_move_in_a_list_that_is_another_one_by_now_goes_nowhere():
         assert explorer.app.is_running
 
 
-async def test_enter_and_a_double_click_in_the_step_list_stay_at_the_step():
-    async with exploring(WIDE) as explorer:
-        await explorer.press("2", "down", "enter")
-        assert explorer.place[0] == 2
-        await explorer.pilot.click("#steps", offset=(4, 2), times=2)
-        await explorer.settled()
-        assert explorer.place[0] == 2
-
-
-async def test_a_click_on_a_closed_layer_opens_it():
-    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
-        lines = explorer.text.splitlines()
-        closed = next(i for i, line in enumerate(lines) if "▸" in line and "1" in line)
-        await explorer.pilot.click(offset=(6, closed))
-        await explorer.settled()
-        assert explorer.stop.startswith("encoder.1.")
-        assert "query" in explorer.text
-
-
 async def test_the_position_survives_another_sentence():
     async with exploring(NARROW) as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
@@ -158,12 +146,8 @@ async def test_the_position_survives_another_sentence():
         assert "head 1 of 8" in explorer.text
         assert "the shore crashed the waves" in explorer.text
         assert explorer.session.trace.program.shape(explorer.stop) == (8, 5, 5)
-
-
-async def test_a_shorter_sentence_keeps_the_cell_inside():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.scaled")
-        await explorer.press("G")
+        # a shorter one keeps the cell inside
+        await explorer.press("u", "G")
         assert explorer.position.place.row == 7
         await explorer.press("/")
         await explorer.answer("waves")
@@ -173,7 +157,7 @@ async def test_a_shorter_sentence_keeps_the_cell_inside():
         assert explorer.session.trace.program.shape(explorer.stop) == (8, 8, 8)
 
 
-async def test_a_sentence_that_cannot_be_read_changes_nothing():
+async def test_a_sentence_that_cannot_be_read_and_leaving_the_prompt_change_nothing():
     async with exploring(NARROW) as explorer:
         await explorer.go("embedding.output")
         before = explorer.session
@@ -185,11 +169,6 @@ async def test_a_sentence_that_cannot_be_read_changes_nothing():
         assert explorer.session is before
         assert explorer.stop == "embedding.output"
         assert "The waves crashed" in explorer.text
-
-
-async def test_leaving_the_prompt_changes_nothing():
-    async with exploring() as explorer:
-        before = explorer.session
         await explorer.press("/")
         await explorer.write("the shore")
         await explorer.press("escape")
@@ -228,11 +207,8 @@ async def test_while_a_key_is_held_only_the_last_press_is_shown(monkeypatch):
         assert explorer.scene.view.name == explorer.stop
         assert len(shown) < 8
         assert shown[-1] == explorer.stop
-
-
-async def test_what_was_put_off_is_shown_before_another_key_acts():
-    async with exploring(WIDE) as explorer:
-        await explorer.press("space", "space", "4")
+        # what was put off is shown before another key acts
+        await explorer.press("4")
         explorer.send("down", "down", "down", "Y", "right", "right", "x")
         await explorer.until(lambda: len(explorer.app.screen_stack) > 2)
         place = explorer.scene.place
