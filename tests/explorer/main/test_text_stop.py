@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.widgets import Static
 
@@ -13,9 +12,8 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_the_temperature_changes_the_table_and_nothing_else(size):
-    async with exploring(size, model="decoder") as explorer:
+async def test_the_temperature_changes_the_table_and_nothing_else():
+    async with exploring(WIDE, model="decoder") as explorer:
         explorer.parts.port.go(Position(TEXT))
         await explorer.press("4")
         logits = explorer.session.trace["output.logits"][0].astype(float)
@@ -24,14 +22,13 @@ async def test_the_temperature_changes_the_table_and_nothing_else(size):
         for key, temperature in (("-", 0.9), ("-", 0.8), ("+", 0.9), ("=", 1), ("+", 1.2)):
             await explorer.press(key)
             scaled = np.exp(logits / temperature)
-            await explorer.shown(f"T = {temperature:g} ", percent(scaled.max() / scaled.sum()))
+            for size in (MEDIUM, NARROW, WIDE):
+                await explorer.resize(*size)
+                await explorer.shown(f"T = {temperature:g} ", percent(scaled.max() / scaled.sum()))
         assert explorer.session is session
-
-
-async def test_the_coldest_takes_the_most_likely_word_alone():
-    async with exploring(NARROW, model="decoder") as explorer:
-        explorer.parts.port.go(Position(TEXT))
-        await explorer.press(*["-"] * 12)
+        # the coldest takes the most likely word alone
+        await explorer.resize(*NARROW)
+        await explorer.press("=", *["-"] * 12)
         await explorer.shown("T = 0 (limit)", "100.0 %", " 0 %")
 
 
@@ -43,27 +40,23 @@ async def test_a_model_that_tells_lines_apart_has_one_answer():
         assert explorer.text.count("statement") == 1
 
 
-GIRL = "Once there was a small girl"
-
-
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word(size):
-    async with exploring(size, model="story", text=GIRL) as explorer:
+async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word():
+    async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
         explorer.parts.port.go(Position(TEXT))
-        await explorer.shown("a small girl”", "“ called”")
-        row = next(line for line in explorer.text.splitlines() if "small girl”" in line and "after" in line)
-        trace = explorer.session.trace
-        share = float(trace["output.probabilities"][-1].max())
-        assert percent(share) in row
-        assert row.index("“ called”") > row.index("girl”")
-
-
-async def test_cells_of_the_lens_have_their_probability(monkeypatch):
-    async with exploring(WIDE, model="story", text="Once there was a small") as explorer:
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            await explorer.shown("a small girl”", "“ called”")
+            row = next(line for line in explorer.text.splitlines() if "small girl”" in line and "after" in line)
+            share = float(explorer.session.trace["output.probabilities"][-1].max())
+            assert percent(share) in row
+            assert row.index("“ called”") > row.index("girl”")
+        # cells of the lens have their probability
+        await explorer.resize(*WIDE)
+        await explorer.press("/")
+        await explorer.answer("Once there was a small")
         await explorer.press("L")
         await explorer.shown("all words on screen")
-        share = float(explorer.session.trace["output.probabilities"][0].max())
-        await explorer.shown(percent(share))
+        await explorer.shown(percent(float(explorer.session.trace["output.probabilities"][0].max())))
 
 
 async def test_targets_are_completed_from_the_vocabulary():
