@@ -203,7 +203,7 @@ OF_THE_EXPLORER = (
         "explorer/main/panes/lines.py",
         'where = "" if scene.is_told else where',
         "",
-        "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone[size2]",
+        "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone",
     ),
     Fault(
         "a tour leads through the model that is named",

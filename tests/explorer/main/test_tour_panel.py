@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from driving import WIDE, exploring
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
@@ -14,6 +13,7 @@ from tui_transformer.session.pane_fit import LOW
 
 STOP = Stop("scores", "Dot products [b]", "Row i holds \x1b[2J [red]q[/b].", "encoder.0.self_attention.scores")
 TOLD = Lecture("own", "What is asked [i]?", (STOP,) * 16)
+SIZES = [(160, 45), (120, 36), (100, 30), (80, 24), (40, 12)]
 QUESTION = Question("Which [word]?", ("the \x1b[2J", "[b]old", "sailor"), 1, "It is known.")
 
 
@@ -54,16 +54,22 @@ class Host(App[None]):
         self.query_one(TourPanel).ask(QUESTION, event.choice)
 
 
-@pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 12)])
-async def test_a_stop_is_shown(screen_text, size):
-    async with Host().run_test(size=size) as pilot:
-        await pilot.pause()
-        text = screen_text(pilot.app)
-        assert "Stop 3 of 16 · Dot products [b]" in text
-        assert ("What is asked [i]?" in text) == (size[1] >= LOW)
-        assert "Row i holds ␛[2J [red]q[/b]." in text
-        assert "\x1b" not in text
-        assert "→ next  ← back  esc leave" in text
+async def test_a_stop_is_shown_in_a_place_of_its_own_of_at_most_half_the_screen(screen_text):
+    async with Host().run_test(size=(160, 45)) as pilot:
+        panel, other = pilot.app.query_one(TourPanel), pilot.app.query_one("#other")
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            panel.show(TOLD, 3)
+            await pilot.pause()
+            text = screen_text(pilot.app)
+            assert "Stop 3 of 16 · Dot products [b]" in text
+            assert ("What is asked [i]?" in text) == (size[1] >= LOW)
+            assert "Row i holds ␛[2J [red]q[/b]." in text
+            assert "\x1b" not in text
+            assert "→ next  ← back  esc leave" in text
+            assert not panel.region.overlaps(other.region)
+            assert (panel.region.width, panel.region.bottom) == (size[0], size[1])
+            assert panel.region.height <= size[1] // 2
 
 
 async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(screen_text):
@@ -79,54 +85,37 @@ async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(sc
             assert keys in screen_text(pilot.app)
 
 
-@pytest.mark.parametrize(
-    ("keys", "asked"),
-    [
-        (["right", "space"], TourPanel.Next),
-        (["enter"], TourPanel.Answered),
-        (["left", "h", "backspace"], TourPanel.Back),
-        (["escape"], TourPanel.Left),
-    ],
-)
-async def test_keys_ask(keys, asked):
+async def test_keys_ask_while_the_panel_has_them():
+    ask = {
+        TourPanel.Next: ["right", "space"],
+        TourPanel.Answered: ["enter"],
+        TourPanel.Back: ["left", "h", "backspace"],
+        TourPanel.Left: ["escape"],
+    }
     async with Host().run_test() as pilot:
         await pilot.pause()
-        await pilot.press(*keys)
-        assert pilot.app.asked == [asked] * len(keys)
-
-
-async def test_keys_are_those_of_the_panel_alone():
-    async with Host().run_test() as pilot:
+        for asked, keys in ask.items():
+            await pilot.press(*keys)
+            assert pilot.app.asked == [asked] * len(keys)
+            pilot.app.asked.clear()
         pilot.app.query_one("#other").focus()
         await pilot.press("right", "space", "left", "escape")
         assert pilot.app.asked == []
 
 
-@pytest.mark.parametrize("size", [(160, 45), (120, 36), (100, 30), (80, 24), (40, 12)])
-async def test_it_has_a_place_of_its_own_of_at_most_half_the_screen(size):
-    async with Host().run_test(size=size) as pilot:
-        await pilot.pause()
-        panel, other = pilot.app.query_one(TourPanel).region, pilot.app.query_one("#other").region
-        assert not panel.overlaps(other)
-        assert (panel.width, panel.bottom) == (size[0], size[1])
-        assert panel.height <= size[1] // 2
-
-
-@pytest.mark.parametrize("size", [(160, 45), (120, 36), (100, 30), (80, 24)])
-async def test_every_stop_fits_without_scrolling_with_what_came_of_it(size):
-    async with Host().run_test(size=size) as pilot:
+async def test_every_stop_fits_without_scrolling_with_what_came_of_it():
+    async with Host().run_test(size=SIZES[0]) as pilot:
         panel = pilot.app.query_one(TourPanel)
-        for name in tours():
-            for stop in tour(name):
-                panel.show(Lecture(name, "", (stop,) * 16), 16)
-                panel.say("head 0 of decoder.2.self_attention → 0: Mira 99.9 % → the little dog 12.3 %")
-                await pilot.pause(0)
-                assert panel.max_scroll_y == 0, stop.name
-
-
-async def test_what_came_of_a_stop_is_shown_until_the_next():
-    async with Host().run_test(size=(80, 24)) as pilot:
-        panel = pilot.app.query_one(TourPanel)
+        for size in SIZES[:-1]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            for name in tours():
+                for stop in tour(name):
+                    panel.show(Lecture(name, "", (stop,) * 16), 16)
+                    panel.say("head 0 of decoder.2.self_attention → 0: Mira 99.9 % → the little dog 12.3 %")
+                    await pilot.pause(0)
+                    assert panel.max_scroll_y == 0, (stop.name, size)
+        # what came of it is shown until the next
         panel.say("question 99.9 % → [b]statement 97.0 %")
         await pilot.pause()
         shown = panel.query_one("#outcome", Static)
@@ -183,11 +172,3 @@ async def test_a_small_terminal_and_no_colour(screen_text, monkeypatch, theme):
             await pilot.resize_terminal(*size)
         await pilot.pause()
         assert "Dot products" in screen_text(pilot.app)
-
-
-async def test_a_tour_that_goes_on_is_not_offered() -> None:
-    async with exploring(WIDE) as explorer:
-        assert "a guided tour of this model" in explorer.text
-        await explorer.press("t")
-        assert explorer.stop == "vocabulary"
-        assert "a guided tour of this model" not in explorer.text

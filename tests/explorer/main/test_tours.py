@@ -57,14 +57,12 @@ async def test_the_first_stop_offers_the_tour_and_no_other():
             assert OFFER not in explorer.text
 
 
-async def test_a_model_without_a_tour_of_its_own_is_led_through_its_gradients():
-    async with exploring(WIDE, model="decoder") as explorer:
+async def test_a_tour_that_goes_on_is_not_offered():
+    async with exploring(WIDE) as explorer:
+        assert OFFER in explorer.text
         await explorer.press("t")
-        await explorer.shown("Which way does every number have to change, and how much?")
-        assert explorer.session.backward
-        await explorer.press("t")
-        assert not explorer.session.backward
-        assert not explorer.main.query(TourPanel)
+        assert explorer.stop == "vocabulary"
+        assert OFFER not in explorer.text
 
 
 def state(explorer):
@@ -72,44 +70,19 @@ def state(explorer):
     return explored.session, explored.position, explored.view, list(explored.history.past), list(explored.trail)
 
 
-@pytest.mark.parametrize(("size", "stops"), [(WIDE, 11), (MEDIUM, 16), (NARROW, 0)])
-async def test_leaving_gives_back_what_was_explored_before(size, stops):
-    async with exploring(size, model="question", text="who did it ?") as explorer:
+async def test_leaving_gives_back_what_was_explored_before():
+    async with exploring(WIDE, model="question", text="who did it ?") as explorer:
         await explorer.go("encoder.0.self_attention.key")
         await explorer.press("right", "down", "]", "z")
-        before = state(explorer)
-        await lead(explorer, stops)
-        await explorer.press("escape")
-        assert state(explorer) == before
-        assert not explorer.main.query(TourPanel)
-        assert explorer.main.query_one("#matrix").has_focus_within == (explorer.view.active == "matrix")
-
-
-async def test_nothing_of_a_stop_stays_at_the_next():
-    async with exploring(WIDE, model="question") as explorer:
-        await lead_to_only_mark(explorer)
-        assert len(explorer.session.edits) == 2
-        assert "question" in explorer.text
-        assert "→ statement" in explorer.text
-        await explorer.press("space", "space")
-        assert explorer.session.edits == ()
-        assert explorer.session.overlay.kind == "nothing"
-        assert "→ statement" not in explorer.text
-
-
-async def test_undo_at_a_stop_takes_back_what_the_stop_did():
-    async with exploring(WIDE, model="question") as explorer:
-        await lead_to_only_mark(explorer)
-        await explorer.press("u")
-        assert explorer.session.edits == ()
-        await explorer.press("escape")
-        assert explorer.session.text == "where did the old sailor hide the map ?"
-
-
-async def test_what_the_reader_wrote_during_a_tour_comes_back_with_redo():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.key")
-        await explorer.press("right", "down")
+        for size, stops in ((MEDIUM, 16), (NARROW, 0), (WIDE, 11)):
+            await explorer.resize(*size)
+            before = state(explorer)
+            await lead(explorer, stops)
+            await explorer.press("escape")
+            assert state(explorer) == before
+            assert not explorer.main.query(TourPanel)
+            assert explorer.main.query_one("#matrix").has_focus_within == (explorer.view.active == "matrix")
+        # what the reader wrote meanwhile comes back with redo
         first, position = explorer.session, explorer.position
         await explorer.press("t", "space", "slash")
         await explorer.answer("did the cat sleep")
@@ -121,16 +94,36 @@ async def test_what_the_reader_wrote_during_a_tour_comes_back_with_redo():
         assert explorer.position == position
 
 
-async def lead_to_only_mark(explorer) -> None:
-    """Begin the second tour, and go to the stop where heads are set to 0."""
-    explorer.parts.tour.begin("question-heads")
-    await explorer.settled()
-    explorer.parts.tour.go(names("question-heads").index("only_mark"))
-    await explorer.settled()
+async def test_nothing_of_a_stop_stays_at_the_next_and_undo_takes_back_what_it_did():
+    async with exploring(WIDE, model="question") as explorer:
+        await lead_to(explorer, "question-heads", "only_mark")
+        assert len(explorer.session.edits) == 2
+        assert "question" in explorer.text
+        assert "→ statement" in explorer.text
+        # what becomes of the answer is read whole in the card
+        await explorer.resize(*MEDIUM)
+        assert "heads 2 and 3 of encoder.0.self_attention → 0" in explorer.text
+        card = " ".join(line.strip("│ ") for line in explorer.text.splitlines())
+        assert re.search(r"→ 0: question +[0-9.]+ % → statement +[0-9.]+ %", card)
+        await explorer.resize(*WIDE)
+        await explorer.press("space", "space")
+        assert explorer.session.edits == ()
+        assert explorer.session.overlay.kind == "nothing"
+        assert "→ statement" not in explorer.text
+        await explorer.press("escape")
+        await lead_to(explorer, "question-heads", "only_mark")
+        await explorer.press("u")
+        assert explorer.session.edits == ()
+        await explorer.press("escape")
+        assert explorer.session.text == "where did the old sailor hide the map ?"
 
 
-def names(of: str) -> list[str]:
-    return [stop.name for stop in tour(of)]
+async def lead_to(explorer, name: str, stop: str) -> None:
+    """Begin a tour, and go to a stop of it."""
+    explorer.parts.tour.begin(name)
+    await explorer.settled()
+    explorer.parts.tour.go([each.name for each in tour(name)].index(stop))
+    await explorer.settled()
 
 
 async def lead(explorer, stops: int) -> None:
@@ -144,33 +137,22 @@ async def lead(explorer, stops: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "stop", "said"),
+    ("model", "said"),
     [
-        ("question-heads", "only_mark", ("question", "statement")),
-        ("question-heads", "order", ("question", "statement")),
-        ("story", "without", ("Mira",)),
-        ("story", "friend", ("dog", "crow")),
+        ("question-heads", {"only_mark": ("question", "statement"), "order": ("question", "statement")}),
+        ("story", {"without": ("Mira",), "friend": ("dog", "crow")}),
     ],
+    ids=["question", "story"],
 )
-async def test_a_stop_says_what_becomes_of_the_answer(model, stop, said):
+async def test_a_stop_says_what_becomes_of_the_answer(model, said):
     async with exploring(WIDE, model=tour_model(model)) as explorer:
-        explorer.parts.tour.begin(model)
-        await explorer.settled()
-        explorer.parts.tour.go(names(model).index(stop))
-        await explorer.settled()
-        outcome = str(explorer.main.query_one("#outcome", Static).content)
-        before, _, after = outcome.partition(": ")[2].partition(" → ")
-        assert before.startswith(said[0])
-        assert not after.startswith(before)
-        assert after.startswith(said[1]) if len(said) > 1 else not after.startswith(said[0])
-
-
-async def test_what_becomes_of_the_answer_is_read_whole_in_the_card():
-    async with exploring(MEDIUM, model="question") as explorer:
-        await lead_to_only_mark(explorer)
-        assert "heads 2 and 3 of encoder.0.self_attention → 0" in explorer.text
-        card = " ".join(line.strip("│ ") for line in explorer.text.splitlines())
-        assert re.search(r"→ 0: question +[0-9.]+ % → statement +[0-9.]+ %", card)
+        for stop, (first, *second) in said.items():
+            await lead_to(explorer, model, stop)
+            outcome = str(explorer.main.query_one("#outcome", Static).content)
+            before, _, after = outcome.partition(": ")[2].partition(" → ")
+            assert before.startswith(first)
+            assert not after.startswith(before)
+            assert after.startswith(second[0]) if second else not after.startswith(first)
 
 
 def check_gradient(session: Session, stop: Stop, at: Position) -> None:
@@ -185,16 +167,21 @@ def check_gradient(session: Session, stop: Stop, at: Position) -> None:
         )
 
 
-async def test_the_story_of_gradients_stops_at_cells_that_have_one():
+async def test_a_model_without_a_tour_of_its_own_is_led_to_gradients_that_there_are():
     async with exploring(WIDE, model="decoder", sizes={"layers": 1}) as explorer:
         base = explorer.session
-        explorer.parts.tour.begin("gradients")
-        await explorer.settled()
+        await explorer.press("t")
+        await explorer.shown("Which way does every number have to change, and how much?")
         assert explorer.session.backward
         for stop in tour("gradients"):
             check_gradient(explorer.session, stop, explorer.position)
             await explorer.press("space")
         assert explorer.session is base
+        await explorer.press("t")
+        assert explorer.session.backward
+        await explorer.press("t")
+        assert not explorer.session.backward
+        assert not explorer.main.query(TourPanel)
 
 
 @pytest.mark.parametrize("model", trained_models())
@@ -275,26 +262,30 @@ async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
         assert not explorer.session.edits
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_card_breaks_the_border_of_no_pane(size):
-    async with exploring(size, model="question", whole=None) as explorer:
+async def test_the_card_breaks_the_border_of_no_pane():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
         told = (*tour("question"), *tour("question-heads"))
         stops = [stop for stop in told if stop.name in ("number", "sum", "only_mark")]
         explorer.parts.tour.follow(replace(lecture("question"), stops=tuple(stops)))
         await explorer.settled()
         for stop in stops:
             assert explorer.parts.tour.stop[2] == stop.name
-            lines = explorer.text.split("\n")
-            framed = [each for each in explorer.main.query("*") if each.styles.border.top[0] == "round" and each.region]
-            assert explorer.main.query_one(TourPanel) in framed
-            for region in (each.region for each in framed if each.visible):
-                assert lines[region.y][region.x] + lines[region.y][region.right - 1] == "╭╮"
-                assert lines[region.bottom - 1][region.x] + lines[region.bottom - 1][region.right - 1] == "╰╯"
-                sides = {
-                    lines[y][x] for y in range(region.y + 1, region.bottom - 1) for x in (region.x, region.right - 1)
-                }
-                assert sides <= {"│"}
+            for size in (NARROW, WIDE):
+                await explorer.resize(*size)
+                check_borders(explorer)
             await explorer.press("right")
+
+
+def check_borders(explorer) -> None:
+    """Every pane with a border has it whole."""
+    lines = explorer.text.split("\n")
+    framed = [each for each in explorer.main.query("*") if each.styles.border.top[0] == "round" and each.region]
+    assert explorer.main.query_one(TourPanel) in framed
+    for region in (each.region for each in framed if each.visible):
+        assert lines[region.y][region.x] + lines[region.y][region.right - 1] == "╭╮"
+        assert lines[region.bottom - 1][region.x] + lines[region.bottom - 1][region.right - 1] == "╰╯"
+        sides = {lines[y][x] for y in range(region.y + 1, region.bottom - 1) for x in (region.x, region.right - 1)}
+        assert sides <= {"│"}
 
 
 NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+)")
