@@ -6,28 +6,28 @@ import numpy as np
 import pytest
 from driving import WIDE, exploring
 
+TYPED = {
+    "+= 0.5": (lambda old: old + 0.5, "+ 0.5"),
+    "*= 2": (lambda old: old * 2, "× 2"),
+    "-=.25": (lambda old: old - 0.25, "+ −0.25"),
+    "= 3": (lambda old: 3.0, "→ 3"),
+}
 
-@pytest.mark.parametrize(
-    ("typed", "how", "said"),
-    [
-        ("+= 0.5", lambda old: old + 0.5, "+ 0.5"),
-        ("*= 2", lambda old: old * 2, "× 2"),
-        ("-=.25", lambda old: old - 0.25, "+ −0.25"),
-        ("= 3", lambda old: 3.0, "→ 3"),
-    ],
-)
-async def test_an_operation_is_made_in_the_cell_under_the_cursor(typed, how, said):
+
+async def test_an_operation_is_made_in_the_cell_under_the_cursor():
     async with exploring(WIDE) as explorer:
         await explorer.go("embedding.output")
         await explorer.press("down", "right")
         old = explorer.session.trace["embedding.output"]
-        await explorer.press("e")
-        await explorer.answer(typed)
-        new = explorer.session.trace["embedding.output"]
-        assert new[1, 1] == pytest.approx(how(old[1, 1]), rel=1e-6)
-        assert (new != old).sum() == 1
-        assert f"row 1 column 1 {said}" in explorer.text
-        assert explorer.scene.view.edited == ((range(1, 2), range(1, 2)),)
+        for typed, (how, said) in TYPED.items():
+            await explorer.press("e")
+            await explorer.answer(typed)
+            new = explorer.session.trace["embedding.output"]
+            assert new[1, 1] == pytest.approx(how(old[1, 1]), rel=1e-6)
+            assert (new != old).sum() == 1
+            assert f"row 1 column 1 {said}" in explorer.text
+            assert explorer.scene.view.edited == ((range(1, 2), range(1, 2)),)
+            await explorer.press("u")
 
 
 async def test_any_step_is_edited_as_with_the_option_and_operations_add_up():

@@ -30,15 +30,10 @@ async def test_steps_of_a_long_sentence_do_not_lay_the_screen_out_again(monkeypa
         assert explorer.main.query_one("#matrix").cells.show_horizontal_scrollbar
 
 
-async def test_a_matrix_whose_rows_are_all_in_view_keeps_no_line_for_a_scroll_bar():
+async def test_short_sentences_have_no_line_for_a_scroll_bar_and_heads_are_drawn_small_where_they_are_seen():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.go(f"{ATTENTION}.weights")
         assert not explorer.main.query_one("#matrix").cells.show_horizontal_scrollbar
-
-
-async def test_the_heads_are_drawn_small_where_they_are_seen():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(f"{ATTENTION}.weights")
         heads = explorer.main.query_one(HeadThumbnails)
         assert not heads.tiles
         await explorer.press("0")

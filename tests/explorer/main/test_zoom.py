@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -16,33 +15,41 @@ def inner(explorer) -> list[str]:
     return explorer.text.split("\n")[1:-1]
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
-async def test_a_pane_has_the_whole_terminal_and_gives_it_back(size):
-    async with exploring(size, model="question") as explorer:
+async def test_a_pane_has_the_whole_terminal_and_gives_it_back():
+    async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS)
-        for name, digit in PANES.items():
-            await explorer.press(digit)
-            before, pane = inner(explorer), explorer.main.query_one(f"#{name}")
-            await explorer.press("Z")
-            assert pane.size.width >= size[0] - 4, name
-            assert pane.size.height >= size[1] - 6, name
-            await explorer.press("Z")
-            assert inner(explorer) == before, name
-        await explorer.press("Z", "escape")
-        assert explorer.view.zoom is None
+        for size in (WIDE, NARROW, SMALL):
+            await explorer.resize(*size)
+            for name, digit in PANES.items():
+                await explorer.press(digit)
+                before, pane = inner(explorer), explorer.main.query_one(f"#{name}")
+                await explorer.press("Z")
+                assert pane.size.width >= size[0] - 4, name
+                assert pane.size.height >= size[1] - 6, name
+                await explorer.press("Z")
+                assert inner(explorer) == before, name
+            await explorer.press("Z", "escape")
+            assert explorer.view.zoom is None
+        await check_heads(explorer)
 
 
-@pytest.mark.parametrize(("size", "whole"), [(WIDE, True), (MEDIUM, True), (SMALL, False)])
-async def test_a_zoomed_matrix_says_which_head_it_is(size, whole):
-    async with exploring(size, model="question", whole=whole) as explorer:
+async def check_heads(explorer) -> None:
+    """A zoomed matrix says which head it is."""
+    for pane in ("matrix", "cell", "chart"):
+        explorer.main.action_pane(pane)
+        await explorer.press("Z")
+        for head in (1, 2):
+            await explorer.press("]")
+            assert re.search(rf"head +{head}\b", explorer.text), pane
+        await explorer.press("[", "[", "Z")
+
+
+async def test_a_zoomed_matrix_says_which_head_it_is_instead_of_the_whole():
+    async with exploring(WIDE, model="question", whole=True) as explorer:
         await explorer.go(WEIGHTS)
-        for pane in ("matrix", "cell", "chart"):
-            explorer.main.action_pane(pane)
-            await explorer.press("Z")
-            for head in (1, 2):
-                await explorer.press("]")
-                assert re.search(rf"head +{head}\b", explorer.text), pane
-            await explorer.press("[", "[", "Z")
+        for size in (WIDE, MEDIUM):
+            await explorer.resize(*size)
+            await check_heads(explorer)
 
 
 async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
@@ -58,12 +65,13 @@ async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
         assert explorer.main.query_one("#whole").display
 
 
-@pytest.mark.parametrize("size", [MEDIUM, NARROW])
-async def test_the_zoomed_whole_has_all_lines_but_title_and_keys_on_a_smaller_terminal(size):
-    async with exploring(size, model="question") as explorer:
+async def test_the_zoomed_whole_has_all_lines_but_title_and_keys_on_a_smaller_terminal():
+    async with exploring(MEDIUM, model="question") as explorer:
         await explorer.press("0", "Z")
-        assert explorer.text.splitlines()[-1].startswith(" enter look inside")
-        assert explorer.main.query_one("#whole").size.height == size[1] - (2 if size is MEDIUM else 1)
+        for size, lines in ((MEDIUM, 28), (NARROW, 23)):
+            await explorer.resize(*size)
+            assert explorer.text.splitlines()[-1].startswith(" enter look inside")
+            assert explorer.main.query_one("#whole").size.height == lines
 
 
 async def test_a_tour_ends_a_zoom_and_gives_it_back():
