@@ -36,11 +36,21 @@ async def test_the_whole_opens_where_there_is_room_and_is_one_key_away_elsewhere
 
 async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
     async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(WEIGHTS)
-        text = explorer.text
-        for title in ("From words to vectors", "Self-attention · layer 0", "Feed-forward · layer 0", "Answer"):
-            assert title in text
+        # a click goes to a box, its head and its row
+        lines = explorer.text.split("\n")
+        y = next(i for i, line in enumerate(lines) if "softmax, all heads" in line)
+        x = lines[y].index("softmax, all heads")
+        await explorer.pilot.click(offset=(x + 11, y + 2))
+        await explorer.settled()
+        assert explorer.stop == WEIGHTS
+        assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
+        explorer.parts.navigation.go_to_cell(head=0, row=0, column=0)
+        await explorer.settled()
         for title in (
+            "From words to vectors",
+            "Self-attention · layer 0",
+            "Feed-forward · layer 0",
+            "Answer",
             "token     ID",
             "vocabulary 123",
             "Q 9 × 8",
@@ -49,27 +59,37 @@ async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
             "99.9",
             "e^(s − max)",
         ):
-            assert title in text
+            assert title in explorer.text
+        # backward the arrows are turned round
+        forward = explorer.text.count("▸")
+        await explorer.press("b")
+        await explorer.shown("∂ softmax")
+        assert explorer.text.count("◂") > forward / 2
+        assert "▸" not in explorer.text
+        await explorer.press("b")
+        await explorer.shown("softmax, all heads")
+        assert "◂" not in explorer.text
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_steps_and_arrows_move_the_frame(size):
-    async with exploring(size, model="question", whole=True) as explorer:
+async def test_steps_and_arrows_move_the_frame():
+    async with exploring(WIDE, model="question", whole=True) as explorer:
         await explorer.press("0", "0")
-        await explorer.go(QUERY)
-        assert "▐" in explorer.text
-        await explorer.press("right")
-        assert explorer.stop == "encoder.0.self_attention.key"
-        await explorer.press("left", "left")
-        assert explorer.stop == "encoder.0.self_attention.norm"
-        await explorer.press("down")
-        assert explorer.stop.startswith("encoder.0.feed_forward")
-        await explorer.press("up", "up")
-        assert explorer.stop == "tokens"
-        await explorer.press("enter")
-        assert "Look inside" in explorer.text
-        await explorer.press("escape")
-        assert explorer.view.active == "whole"
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            await explorer.go(QUERY)
+            assert "▐" in explorer.text
+            await explorer.press("right")
+            assert explorer.stop == "encoder.0.self_attention.key"
+            await explorer.press("left", "left")
+            assert explorer.stop == "encoder.0.self_attention.norm"
+            await explorer.press("down")
+            assert explorer.stop.startswith("encoder.0.feed_forward")
+            await explorer.press("up", "up")
+            assert explorer.stop == "tokens"
+            await explorer.press("enter")
+            assert "Look inside" in explorer.text
+            await explorer.press("escape")
+            assert explorer.view.active == "whole"
 
 
 async def test_sixteen_tokens_leave_room_for_every_band_above_their_matrix():
@@ -129,17 +149,6 @@ def test_a_short_target_leaves_its_lines_to_the_bands_after_it():
     assert [each.band for each in lower] == [each.band for each in placed]
 
 
-async def test_a_click_goes_to_a_box_its_head_and_its_row():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        lines = explorer.text.split("\n")
-        y = next(i for i, line in enumerate(lines) if "softmax, all heads" in line)
-        x = lines[y].index("softmax, all heads")
-        await explorer.pilot.click(offset=(x + 11, y + 2))
-        await explorer.settled()
-        assert explorer.stop == WEIGHTS
-        assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
-
-
 async def test_tab_and_digits_go_from_the_whole_to_other_panes():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         seen = [explorer.view.active]
@@ -161,6 +170,14 @@ async def test_a_step_reads_only_what_was_not_read_before(monkeypatch):
         read.clear()
         await explorer.press("space")
         assert not [name for name in read if name.startswith("encoder.0.feed_forward")]
+        # a row of the vocabulary is no row of the sentence
+        last = explorer.session.model.vocabulary.size - 1
+        for stop in ("embedding.tokens.weight", "vocabulary"):
+            await explorer.press("0")
+            explorer.parts.navigation.go_into(stop, None, last)
+            await explorer.press("0")
+            assert "vocabulary 123" in explorer.text
+            assert explorer.position.place.row == last
 
 
 @pytest.mark.parametrize(
@@ -172,26 +189,3 @@ async def test_the_whole_of_every_model_can_be_stepped_through(model, size):
         await explorer.keys("0", "0", *["space"] * 12)
         await explorer.press("}", "right", "down", "]")
         assert pane(explorer).display
-
-
-@pytest.mark.parametrize("stop", ["embedding.tokens.weight", "vocabulary"])
-async def test_a_row_of_the_vocabulary_is_no_row_of_the_sentence(stop):
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.press("0")
-        last = explorer.session.model.vocabulary.size - 1
-        explorer.parts.navigation.go_into(stop, None, last)
-        await explorer.press("0")
-        assert "vocabulary 123" in explorer.text
-        assert explorer.position.place.row == last
-
-
-async def test_backward_the_arrows_are_turned_round():
-    async with exploring((160, 45), model="question", whole=None) as explorer:
-        forward = explorer.text.count("▸")
-        await explorer.press("b")
-        await explorer.shown("∂ softmax")
-        assert explorer.text.count("◂") > forward / 2
-        assert "▸" not in explorer.text
-        await explorer.press("b")
-        await explorer.shown("softmax, all heads")
-        assert "◂" not in explorer.text
