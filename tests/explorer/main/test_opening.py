@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import describe, describe_cost
-
-REFERENCES = Path(__file__).parents[2] / "references"
-
 
 SIZES = {
     WIDE: ("space step", " / ", " t Where does .99 come from?", " o ", "? help", "q quit"),

@@ -1,4 +1,4 @@
-"""One pane in the whole terminal, and back."""
+"""The line of panes, every one with its digit however narrow it is; and one pane in the whole terminal, and back."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ PANES = {"sentence": "1", "steps": "2", "heads": "3", "matrix": "4", "cell": "5"
 def inner(explorer) -> list[str]:
     """The screen without its first line, which says how long a step took, and its last: a digit is a count, too."""
     return explorer.text.split("\n")[1:-1]
+
+
+async def test_every_pane_is_named_or_has_its_digit():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        for width, says in (
+            (80, "1 sentence   2 steps   3 heads  [4 matrix]  5 cell   6 chart"),
+            (60, "1   2   3  [4 matrix]  5   6"),
+        ):
+            await explorer.resize(width, 24)
+            assert any(line.strip() == says for line in explorer.text.splitlines()), explorer.text
 
 
 async def test_a_pane_has_the_whole_terminal_and_gives_it_back():

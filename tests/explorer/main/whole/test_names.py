@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from reference import REFERENCES
 
 from tui_transformer import Model
 from tui_transformer.engine.program import Program
 from tui_transformer.session.whole.names import symbol
 from tui_transformer.views.whole import bands
 
-REFERENCES = Path(__file__).parents[3] / "references"
 ATTENTION = "decoder.0.self_attention"
 
 

@@ -1,4 +1,4 @@
-"""A mask in the explorer."""
+"""A mask and a pair of sentences in the explorer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tui_transformer.engine.edits import Edit
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 
+BERT = ModelOptions(str(REFERENCES / "bert"))
 LLAMA = ModelOptions(str(REFERENCES / "llama"), device="cpu")
 MASK = (0, 0, 1, 1, 1)
 
@@ -36,3 +37,13 @@ async def test_hidden_tokens_are_shown_as_masked():
     async with exploring(WIDE, session=session()) as explorer:
         assert explorer.session.mask == MASK
         assert explorer.session.trace["input.places"].tolist() == [0, 0, 0, 1, 2]
+
+
+async def test_both_sentences_are_shown_and_have_segments():
+    session = open_session(BERT, "The waves", None, pair="a shore")
+    async with exploring(WIDE, session=session) as explorer:
+        assert "The waves a shore" in explorer.text
+        assert explorer.session.encoding.segments[-1] == 1
+        await explorer.press("/")
+        await explorer.answer("A dog")
+        assert "A dog a shore" in explorer.text
