@@ -69,9 +69,9 @@ async def test_the_words_of_the_sentence_are_marked_and_found():
 async def test_a_large_vocabulary_is_gone_through_with_what_is_on_screen_only(
     size, tmp_path, monkeypatch: pytest.MonkeyPatch
 ):
-    path, count = tmp_path / "large.txt", 50_000
+    path, count = tmp_path / "large.txt", 250_000
     path.write_text(" ".join(f"word{i}" for i in range(1, count)))
-    async with exploring(size, vocab=str(path), text="word1 word2 word3 word49999") as explorer:
+    async with exploring(size, vocab=str(path), text="word1 word2 word3 word249999") as explorer:
         asked = words_asked_for(monkeypatch)
         # of the words of the sentence, which come first, one was the last
         page = 5 * (explorer.main.query_one(VocabularyPane).entries.size.height - 1)
@@ -87,6 +87,6 @@ async def test_a_large_vocabulary_is_gone_through_with_what_is_on_screen_only(
             before = len(asked)
             await explorer.keys(key)
             assert len(asked) - before < 2000
-        await explorer.press("ctrl+f", "ctrl+u", *"word49999", "enter", "enter")
-        assert explorer.position.place.row == 49_999
+        await explorer.press("ctrl+f", "ctrl+u", *"word249999", "enter", "enter")
+        assert explorer.position.place.row == 249_999
         await explorer.press("G", "w", "e", "escape")
