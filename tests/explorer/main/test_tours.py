@@ -9,6 +9,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 from textual.widgets import Static
+from touring import lead_to, state
 
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.matrix import ChartPane
@@ -65,11 +66,6 @@ async def test_a_tour_that_goes_on_is_not_offered():
         assert OFFER not in explorer.text
 
 
-def state(explorer):
-    explored = explorer.parts.explored
-    return explored.session, explored.position, explored.view, list(explored.history.past), list(explored.trail)
-
-
 async def test_leaving_gives_back_what_was_explored_before():
     async with exploring(WIDE, model="question", text="who did it ?") as explorer:
         await explorer.go("encoder.0.self_attention.key")
@@ -116,14 +112,6 @@ async def test_nothing_of_a_stop_stays_at_the_next_and_undo_takes_back_what_it_d
         assert explorer.session.edits == ()
         await explorer.press("escape")
         assert explorer.session.text == "where did the old sailor hide the map ?"
-
-
-async def lead_to(explorer, name: str, stop: str) -> None:
-    """Begin a tour, and go to a stop of it."""
-    explorer.parts.tour.begin(name)
-    await explorer.settled()
-    explorer.parts.tour.go([each.name for each in tour(name)].index(stop))
-    await explorer.settled()
 
 
 async def lead(explorer, stops: int) -> None:

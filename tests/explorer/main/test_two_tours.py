@@ -7,14 +7,10 @@ import re
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from textual.widgets import Static
+from touring import lead_to, state
 
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.guide.texts import tour
-
-
-def state_of(explorer):
-    explored = explorer.parts.explored
-    return explored.session, explored.position, explored.view
 
 
 async def test_a_tour_has_one_counting_alone():
@@ -69,22 +65,15 @@ async def test_the_arrows_are_at_a_number_however_narrow_cells_were_made():
         assert explorer.view.cell_width == 2
 
 
-async def lead_to_the_end(explorer) -> None:
-    """Begin the first tour, and go to its last stop."""
-    await explorer.press("t")
-    explorer.parts.tour.go(16)
-    await explorer.settled()
-
-
 async def test_the_first_tour_offers_the_second_at_its_end_and_the_second_ends():
     async with exploring(MEDIUM, model="question") as explorer:
         # it is left at its last stop as at any
         for key in ("right", "escape"):
-            await lead_to_the_end(explorer)
+            await lead_to(explorer, "question", tour("question")[-1].name)
             await explorer.press(key)
             assert not explorer.main.query(TourPanel)
-        before = state_of(explorer)
-        await lead_to_the_end(explorer)
+        before = state(explorer)
+        await lead_to(explorer, "question", tour("question")[-1].name)
         await explorer.shown("Stop 17 of 17", "t goes on: What do the heads look for?", "t next tour", "enter end")
         assert "next stop" not in explorer.text
         await explorer.press("t")
@@ -94,4 +83,4 @@ async def test_the_first_tour_offers_the_second_at_its_end_and_the_second_ends()
         assert "goes on" not in explorer.text
         await explorer.press("t")
         assert not explorer.main.query(TourPanel)
-        assert state_of(explorer) == before
+        assert state(explorer) == before

@@ -10,6 +10,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 from textual.widgets import Static
+from touring import lead_to
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import Edit
@@ -214,17 +215,6 @@ def test_what_is_typed_is_read_as_one_of_the_answers():
     assert {typed: chosen(sign, typed) for typed in meant} == meant
 
 
-def stops_before(tour_name: str, name: str) -> int:
-    return [stop.name for stop in tour(tour_name)].index(name)
-
-
-async def led_to(explorer, name: str) -> None:
-    """Lead to a stop of the first tour."""
-    await explorer.press("t")
-    explorer.parts.tour.go(stops_before("question", name))
-    await explorer.settled()
-
-
 def card_of(explorer) -> str:
     region = explorer.main.query_one(TourPanel).region
     lines = explorer.text.split("\n")[region.y : region.bottom]
@@ -235,7 +225,7 @@ async def test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think():
     async with exploring(WIDE, model="question") as explorer:
         for number, size in enumerate((WIDE, MEDIUM, NARROW, SMALL)):
             await explorer.resize(*size)
-            await led_to(explorer, "softmax")
+            await lead_to(explorer, "question", "softmax")
             assert explorer.app.screen is explorer.main
             assert explorer.stop == "encoder.0.self_attention.masked"
             card = card_of(explorer)
@@ -262,7 +252,7 @@ async def test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think():
 async def test_a_question_of_a_tour_is_skipped_and_not_counted():
     async with exploring(NARROW, model="question") as explorer:
         for skip in ("right", "space"):
-            await led_to(explorer, "product")
+            await lead_to(explorer, "question", "product")
             assert "made from Queries Q 4 × 9 × 8 and Keys K 4 × 9 × 8?" in card_of(explorer)
             assert "19.64" not in explorer.text
             await explorer.press("down", "2")
@@ -280,7 +270,7 @@ async def test_a_question_of_a_tour_is_skipped_and_not_counted():
 
 async def test_a_question_that_is_left_behind_is_asked_again_and_the_tour_is_left_from_it():
     async with exploring(WIDE, model="question") as explorer:
-        await led_to(explorer, "product")
+        await lead_to(explorer, "question", "product")
         await explorer.press("up")
         assert "▸4:" in card_of(explorer)
         await explorer.press("left")
@@ -292,17 +282,14 @@ async def test_a_question_that_is_left_behind_is_asked_again_and_the_tour_is_lef
         assert read_score() == Score(0, 1)
         await explorer.press("left", "right", "escape")
         assert not explorer.main.query(TourPanel)
-        await led_to(explorer, "product")
+        await lead_to(explorer, "question", "product")
         await explorer.press("escape")
         assert not explorer.main.query(TourPanel)
 
 
 async def test_the_cursor_stands_on_no_answer_before_it_is_given():
     async with exploring(NARROW, model="question") as explorer:
-        explorer.parts.tour.begin("question-heads")
-        await explorer.settled()
-        explorer.parts.tour.go(stops_before("question-heads", "full_stop"))
-        await explorer.settled()
+        await lead_to(explorer, "question-heads", "full_stop")
         assert "Which word will" in explorer.text
         assert explorer.position == Position("encoder.0.self_attention.masked", Place(1, 0, 0))
         await explorer.press("down", "enter")
