@@ -244,7 +244,7 @@ async def test_the_form_of_settings_turns_it_off_and_nothing_else(line: Line):
         assert "so far" not in explorer.text
 
 
-def test_the_file_of_preferences_turns_it_off_for_good(tmp_path):
+def test_the_file_of_preferences_and_the_environment_turn_it_off_for_good(tmp_path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "config.toml"
     assert read_preferences(path).motion
     path.write_text("motion = false")
@@ -252,9 +252,7 @@ def test_the_file_of_preferences_turns_it_off_for_good(tmp_path):
     path.write_text("motion = 0")
     assert read_preferences(path).problems == (f"{path}: motion is true or false",)
     assert read_preferences(path).motion
-
-
-def test_the_program_begins_with_what_the_file_and_the_environment_say(monkeypatch: pytest.MonkeyPatch):
+    # the program begins with what the file and the environment say
     start = run.Start(open_session(ModelOptions("question"), None), None, "", None)
 
     def moves() -> bool:
