@@ -195,8 +195,7 @@ OF_THE_EXPLORER = (
         "explorer/main/tour.py",
         "self._asking = Asking(stop, shown, question)",
         "self._asking = Asking(stop, shown, question, 0)",
-        "tests/explorer/main/predict/test_questions.py"
-        "::test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think",
+        "tests/explorer/main/predict/test_questions.py::test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think",
     ),
     Fault(
         "steps are counted beside the stops of a tour",
