@@ -229,6 +229,9 @@ def test_a_page_of_help_names_the_keys_that_are_in_use():
     assert page_with_keys(page, CLASSIC, direct=False).startswith("- `space`, `Q`")
     assert without(page, {"step.next", "arcs"}) == "- `{key:undo}`: back; √`x`"
     assert without(page, {"step.next"}) == page
+    # the classic keys have none for it
+    page = "- `{key:hide}`: hide\n- `{key:undo}`: back, or `{key:hide}`"
+    assert page_with_keys(page, CLASSIC, direct=True) == "- `u`: back, or `ctrl+p`"
 
 
 def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_path):

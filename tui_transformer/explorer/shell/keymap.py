@@ -109,7 +109,8 @@ def with_keys(told: Lecture, keymap: Mapping[str, str]) -> Lecture:
 
 def page_with_keys(page: str, keymap: Mapping[str, str], *, direct: bool) -> str:
     """A page of help in which `{key:undo}` is the key for that; `direct`: of a tool, which has no menus."""
-    return _filled(page, keymap=keymap, where="help:", direct=direct)
+    none = [name for name in _KEY.findall(page) if name in MEANINGS and not key_in(keymap, name, direct=direct)]
+    return _filled(without(page, none), keymap=keymap, where="help:", direct=direct)
 
 
 def _filled(text: str, *, keymap: Mapping[str, str], where: str, direct: bool = False) -> str:
@@ -117,7 +118,7 @@ def _filled(text: str, *, keymap: Mapping[str, str], where: str, direct: bool = 
         if named[1] not in MEANINGS:
             near = ", ".join(get_close_matches(named[1], MEANINGS, 3, 0.3)) or "undo"
             raise InputError(f"{where} {named[0][:60]} is no key of the program: use a name such as {near}")
-        return key_in(keymap, named[1], direct=direct)
+        return key_in(keymap, named[1], direct=direct) or "ctrl+p"  # which has everything
 
     return _KEY.sub(key, text)
 
