@@ -24,7 +24,7 @@ from tui_transformer.model import Model
     ("inside", "outside", "digits", "says"),
     [
         # ε = 1e-12 is near it
-        (1e-8, 0.0, 0.1, "with ε = 1e-08: this model has ε = 1e-05"),
+        (1e-8, 0.0, 0.1, "with ε = 1e-8: this model has ε = 1e-5"),
         (0.0, 1e-5, 1e-4, "when ε is added to the standard deviation: add it to the variance, under the root"),
     ],
 )

@@ -57,7 +57,7 @@ def test_scores_may_be_those_after_masking_and_numbers_stand_for_infinity() -> N
     diagnosis = diagnose(dumped(arrays | {f"{at}.scores": later}), model_of("pre"))
     assert diagnosis.first is None
     assert any("masked, not scores" in each for each in diagnosis.assumed)
-    assert any("-1e+09 stands for −∞" in each for each in diagnosis.assumed)
+    assert any("−1e9 stands for −∞" in each for each in diagnosis.assumed)
     masked = f"{at}.masked"
     for number in (-1e4, -1e9, float(np.finfo(np.float32).min)):
         hidden = np.where(np.isneginf(arrays[masked]), number, arrays[masked])

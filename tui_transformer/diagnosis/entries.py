@@ -17,6 +17,7 @@ from tui_transformer.diagnosis.reference_values import Reference, stands_for_inf
 from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.records import dataclass, replace
 
 LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queries", "key": "keys", "head width": "d_k"}
@@ -101,7 +102,7 @@ def entry_of(tensor: Tensor, target: Target, step: str, layout: Layout, referenc
     hidden = stands_for_infinity(array, reference.value(step)) & np.isfinite(array)
     counted = counted_cells(layout.known, reference.counted(step))
     hidden = hidden if counted is None else hidden & counted
-    said += [f"{name}: {float(np.median(array[hidden])):.3g} stands for −∞"] if hidden.any() else []
+    said += [f"{name}: {spoken(float(np.median(array[hidden])), 3)} stands for −∞"] if hidden.any() else []
     return Entry(step, name, array, layout.known, tensor.values.precision, tuple(said))
 
 

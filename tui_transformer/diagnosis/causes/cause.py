@@ -14,6 +14,7 @@ from tui_transformer.diagnosis.dumps.dump import Precision
 from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Op, Scale
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
@@ -127,9 +128,10 @@ def changing(steps: Iterable[Step]) -> Change:
 
 
 def cause(key: str, change: Change | Iterable[Step], /, **words: object) -> Cause:
-    """The cause of a key of `sentences.toml`, with words for its sentence."""
+    """The cause of a key of `sentences.toml`, with words and numbers for its sentence."""
     change = change if isinstance(change, Change) else changing(change)
-    return Cause(key.partition("/")[0], change, SENTENCES[key].format(**words))
+    said = {name: spoken(each, 6) if isinstance(each, float) else each for name, each in words.items()}
+    return Cause(key.partition("/")[0], change, SENTENCES[key].format(**said))
 
 
 def computed(key: str, group: Iterable[Step], function: Function, /, **words: object) -> Cause:
