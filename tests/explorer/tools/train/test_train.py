@@ -20,6 +20,7 @@ from driving import MEDIUM, NARROW, WIDE, exploring
 from training_runs import at_rest, screen_of, settings, steps, trained, training, training_of
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.tools.runs import Snapshots
 from tui_transformer.explorer.tools.train import screen as train
 from tui_transformer.explorer.tools.train.screen import TrainingLine, TrainScreen
 from tui_transformer.learning.run import STATE, Run, checkpoints
@@ -37,73 +38,25 @@ def logged(run: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-async def test_single_steps_are_those_that_the_loop_makes(begun, tmp_path):
-    async with training(begun) as explorer:
-        await steps(explorer, 3)
-        assert "step           3 of 6" in explorer.text
-        losses = [entry["loss"] for entry in logged(begun)]
-    alone = Run.start(tmp_path / "alone", settings(tmp_path))
-    assert losses == [alone.trainer.advance().loss for _ in range(3)]
-
-
-async def test_space_trains_to_the_end_and_the_curves_grow(begun):
-    async with training(begun) as explorer:
-        await explorer.keys("N")
-        await explorer.shown("all 6 steps are made", "Loss by step", "validation", "Accuracy by step")
-        curve = training_of(explorer).curves.of["loss"].points
-        assert curve[0] == tuple(range(1, 7))
-        assert curve[1] == tuple(entry["loss"] for entry in logged(begun))
-        await explorer.keys("N", "n")
-        assert "close the run, and open it again with more steps" in explorer.messages[-1]
-    assert [int(path.name) for path in checkpoints(begun)] == [0, 2, 4, 6]
-
-
-async def test_pausing_ends_after_the_step_and_goes_on_from_there(tmp_path):
-    run = trained(tmp_path, made=0, steps=10_000, save_every=100_000)
-    async with training(run) as explorer:
-        await explorer.keys("N")
-        await explorer.until(lambda: training_of(explorer).status.step > 3)
-        await explorer.keys("N")
-        await explorer.shown("paused")
-        paused_at = training_of(explorer).status.step
-        await explorer.pilot.pause(0.05)
-        assert training_of(explorer).status.step == paused_at
-        await explorer.shown(f"step           {paused_at:,} of 10,000")
-        await explorer.keys("N")
-        await explorer.until(lambda: training_of(explorer).status.step > paused_at)
-
-
-async def test_the_learning_rate_is_changed_from_the_next_step_on_and_logged(tmp_path):
-    run = trained(tmp_path, made=0, schedule="constant", learning_rate=0.001)
-    async with training(run) as explorer:
-        await steps(explorer, 1)
-        await explorer.keys("+")
-        await steps(explorer, 1)
-        await explorer.keys("-", "-")
-        await steps(explorer, 1)
-        await explorer.keys(",")
-        await explorer.answer("none")
-        assert "'none' is not a number" in explorer.text
-        await explorer.answer("0.25")
-        await steps(explorer, 1)
-        assert "0.25 · constant from 0.25" in explorer.text
-    assert [entry["learning_rate"] for entry in logged(run)] == [0.001, 0.002, 0.0005, 0.25]
-
-
-async def test_gradient_norms_are_drawn_for_each_layer(begun):
+async def test_single_steps_are_those_of_the_loop_are_drawn_and_are_kept_when_one_quits(begun, tmp_path):
     async with training(begun) as explorer:
         await steps(explorer, 1)
+        # gradient norms for each layer
         record = training_of(explorer).status.record
         assert record is not None
         for layer in ("embedding", "encoder.0", "decoder.0", "output"):
             assert re.search(rf"{layer} +█", explorer.text), layer
         total = math.sqrt(sum(norm**2 for norm in record.norms.values()))
         assert total == pytest.approx(record.gradient_norm)
-
-
-async def test_the_head_is_that_of_the_model_at_its_step(begun):
-    async with training(begun) as explorer:
-        await steps(explorer, 2)
+        # an output that is judged
+        output = training_of(explorer).snapshots.outputs[0]
+        assert output.given[:4] in explorer.text
+        assert ("right" if output.right else "wrong") in explorer.text
+        # saved by hand
+        await explorer.keys("ctrl+s")
+        await explorer.until(lambda: training_of(explorer).status.saved == 1)
+        # a head, that of the model at its step
+        await steps(explorer, 1)
         await explorer.shown("decoder cross-attention · layer 0 · head 0", "─ step 2 ─")
         heads = training_of(explorer).snapshots.heads
         saved = Model.load(checkpoints(begun)[-1])
@@ -116,39 +69,64 @@ async def test_the_head_is_that_of_the_model_at_its_step(begun):
         await explorer.shown("encoder self-attention · layer 0 · head 1")
         words = [saved.word(token) for token in heads.sample.ids]
         assert all(word in explorer.text for word in words)
-
-
-@pytest.mark.parametrize("task", TASKS)
-async def test_outputs_are_shown_for_every_task(tmp_path, task):
-    async with training(trained(tmp_path, task, made=0)) as explorer:
+        # the steps, and the end
         await steps(explorer, 1)
-        outputs = training_of(explorer).snapshots.outputs
-        assert [output.step for output in outputs] == [1, 0]
-        judged = task in ("pairs", "classify", "masked-word")
-        assert all((output.right is not None) == judged for output in outputs)
-        assert outputs[0].given[:4] in explorer.text
-        if judged:
-            assert ("right" if outputs[0].right else "wrong") in explorer.text
-
-
-async def test_saving_and_quitting_keep_every_step(begun):
-    async with training(begun) as explorer:
-        await steps(explorer, 1)
-        await explorer.keys("ctrl+s")
-        await explorer.until(lambda: training_of(explorer).status.saved == 1)
-        await steps(explorer, 2)
+        assert "step           3 of 6" in explorer.text
+        losses = [entry["loss"] for entry in logged(begun)]
         await explorer.app.screen.run_action("quit")
         await explorer.until(lambda: explorer.app._exit)
         assert training_of(explorer).status.state == "ended"
+    alone = Run.start(tmp_path / "alone", settings(tmp_path))
+    assert losses == [alone.trainer.advance().loss for _ in range(3)]
     assert [int(path.name) for path in checkpoints(begun)] == [0, 1, 2, 3]
     Run.resume(begun, {}).close()  # the folder is free again
 
 
+async def test_the_learning_rate_is_changed_from_the_next_step_on_and_space_trains_to_the_end(tmp_path):
+    run = trained(tmp_path, "next-word", made=0, steps=10, schedule="constant", learning_rate=0.001)
+    async with training(run) as explorer:
+        await steps(explorer, 1)
+        assert training_of(explorer).snapshots.outputs[0].given[:4] in explorer.text  # one that is not judged
+        await explorer.keys("+")
+        await steps(explorer, 1)
+        await explorer.keys("-", "-")
+        await steps(explorer, 1)
+        await explorer.keys(",")
+        await explorer.answer("none")
+        assert "'none' is not a number" in explorer.text
+        await explorer.answer("0.25")
+        await steps(explorer, 1)
+        assert "0.25 · constant from 0.25" in explorer.text
+        assert [entry["learning_rate"] for entry in logged(run)] == [0.001, 0.002, 0.0005, 0.25]
+        # to the end, and the curves grow
+        await explorer.keys("N")
+        await explorer.shown("all 10 steps are made", "Loss by step", "validation", "Accuracy by step")
+        curve = training_of(explorer).curves.of["loss"].points
+        assert curve[0] == tuple(range(1, 11))
+        assert curve[1] == tuple(entry["loss"] for entry in logged(run))
+        await explorer.keys("N", "n")
+        assert "close the run, and open it again with more steps" in explorer.messages[-1]
+    assert [int(path.name) for path in checkpoints(run)] == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_outputs_are_made_for_every_task_and_judged_where_one_is_right(tmp_path, task):
+    run = Run.start(tmp_path / "run", settings(tmp_path, task))
+    snapshots = Snapshots(run.trainer)
+    snapshots.now()
+    run.trainer.advance()
+    snapshots.now()
+    assert [output.step for output in snapshots.outputs] == [1, 0]
+    judged = task in ("pairs", "classify", "masked-word")
+    assert all((output.right is not None) == judged for output in snapshots.outputs)
+    run.close()
+
+
 async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
     run = trained(tmp_path, made=4)
-    async with exploring(WIDE) as explorer:
-        train.open_from(explorer.parts.port)
-        await explorer.handled()
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("ctrl+l")
+        assert "runs/question" in explorer.text  # the text of the model that is open
         await explorer.write(str(run))
         assert "pairs on pairs.txt · step 4 of 6" in explorer.text
         await explorer.keys("enter")
@@ -159,11 +137,21 @@ async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
     assert [entry["step"] for entry in logged(run)] == [1, 2, 3, 4, 5]
 
 
-async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
+async def test_training_pauses_goes_on_and_goes_on_while_a_copy_is_explored(tmp_path):
     run = trained(tmp_path, made=0, steps=100_000, save_every=1_000_000)
     async with training(run) as explorer:
         await explorer.keys("N")
-        await explorer.until(lambda: training_of(explorer).status.step > 1)
+        await explorer.until(lambda: training_of(explorer).status.step > 3)
+        # a pause, after the step
+        await explorer.keys("N")
+        await explorer.shown("paused")
+        paused_at = training_of(explorer).status.step
+        await explorer.pilot.pause(0.05)
+        assert training_of(explorer).status.step == paused_at
+        await explorer.shown(f"step           {paused_at:,} of 100,000")
+        await explorer.keys("N")
+        await explorer.until(lambda: training_of(explorer).status.step > paused_at)
+        # a copy
         await explorer.keys("E")
         await explorer.shown("training goes on meanwhile")
         await explorer.keys("enter")
@@ -176,6 +164,7 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
         await explorer.press("N")
         await explorer.until(lambda: training_of(explorer).status.step > at.step + 2)
         assert all(np.array_equal(model.weights.held[name], value) for name, value in before.items())
+        # back to the run, and the end of it
         explorer.main.query_one(TrainingLine).look()
         await explorer.shown("run training · ctrl+l opens it · step")
         train.open_from(explorer.parts.port)
@@ -188,12 +177,25 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
         await explorer.until(lambda: not explorer.main.query(TrainingLine))
 
 
-async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
+async def test_what_goes_wrong_with_a_step_is_said_and_nothing_is_lost(begun):
     async with training(begun) as explorer:
-        await steps(explorer, 1)
-        with patch(
-            "tui_transformer.learning.run.write_whole", side_effect=OSError(errno.ENOSPC, "No space left on device")
-        ):
+        # a step that takes long
+        trainer, held = training_of(explorer).run.trainer, threading.Event()
+        advance = trainer.advance
+
+        def slowly():
+            held.wait(20)
+            return advance()
+
+        with patch.object(trainer, "advance", slowly):
+            await explorer.keys("n")
+            await explorer.keys("]", "]", "}")
+            assert training_of(explorer).status.step == 0
+            held.set()
+            await explorer.until(lambda: at_rest(explorer, 1))
+        # a disk that is full
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with patch("tui_transformer.learning.run.write_whole", side_effect=full):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
             await explorer.app.screen.run_action("quit")
@@ -203,12 +205,7 @@ async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
         await explorer.keys("ctrl+s")
         await explorer.until(lambda: training_of(explorer).status.saved == 1)
         assert not training_of(explorer).status.problem
-
-
-async def test_a_loss_that_is_no_number_is_said_in_a_line(tmp_path):
-    run = trained(tmp_path, made=0, schedule="constant")
-    async with training(run) as explorer:
-        await steps(explorer, 1)
+        # a loss that is no number
         wrong = InputError("step 2: NaN began here: use a smaller --learning-rate")
         with patch("tui_transformer.learning.loop.Trainer.advance", side_effect=wrong):
             await explorer.keys("N")
@@ -224,28 +221,29 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
         await explorer.handled()
         assert "dates as people write them" in explorer.text
         form = explorer.app.screen
+
+        async def fill(key: str, value: str) -> None:
+            form.query_one(f"#{key}").focus()
+            await explorer.handled()
+            await explorer.write(value)
+
         usual = explorer.focused_input.value
         (tmp_path / "full").mkdir()
         (tmp_path / "full" / "notes.txt").write_text("mine")
         await explorer.write("full")
         await explorer.shown("choose another run folder")
         await explorer.write(usual)
-        for key, value in {"steps": "x", "heads": "3"}.items():
-            form.query_one(f"#{key}").focus()
-            await explorer.handled()
-            await explorer.write(value)
-            if key == "steps":
-                assert "steps 'x' is not a whole number" in explorer.text
-                await explorer.write("4")
+        await fill("steps", "x")
+        assert "steps 'x' is not a whole number" in explorer.text
+        await fill("steps", "4")
+        await fill("heads", "3")
         await explorer.keys("enter")
         await explorer.shown("heads")
         await explorer.until(lambda: explorer.app.background.job is not None and not explorer.app.background.job.alive)
         await explorer.shown("3", "64")
         assert explorer.app.screen is form
         for key, value in {"heads": "2", "d_model": "8", "batch": "2"}.items():
-            form.query_one(f"#{key}").focus()
-            await explorer.handled()
-            await explorer.write(value)
+            await fill(key, value)
         await explorer.keys("ctrl+s")
         await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
         await explorer.shown("step           0 of 4")
@@ -253,29 +251,24 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
     assert (tmp_path / "runs/dates/run.json").exists()
 
 
-@pytest.mark.parametrize("size", [MEDIUM, NARROW, (60, 20), (40, 12), (5, 3)])
-async def test_every_part_is_reached_at_every_size(begun, size):
-    async with training(begun) as explorer:
-        await steps(explorer, 1)
-        await explorer.resize(*size)
-        seen, count = set(), len(screen_of(explorer).panel.others)
-        for _ in range(count):
-            await explorer.keys("tab")
-            await explorer.pilot.pause(0.02)
-            seen.add(screen_of(explorer).panel.part)
-            if size == NARROW:
-                assert re.search(r"step +1 of 6", explorer.text)
-        assert seen == set(screen_of(explorer).panel.others)
-        await explorer.resize(*WIDE)
-        assert "Gradient norm by layer" in explorer.text
-
-
-async def test_without_colour_everything_is_there(begun, monkeypatch):
+async def test_every_part_is_reached_at_every_size_also_without_colour(begun, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with training(begun) as explorer:
         await steps(explorer, 2)
         for text in ("Loss by step", "Accuracy by step", "encoder.0", "cross-attention", "wrong"):
             assert text in explorer.text
+        panel = screen_of(explorer).panel
+        for size in (MEDIUM, NARROW, (60, 20), (40, 12), (5, 3)):
+            await explorer.resize(*size)
+            seen, others = set(), panel.others
+            for _ in others:
+                await explorer.keys("tab")
+                seen.add(panel.part)
+                if size == NARROW:
+                    assert re.search(r"step +2 of 6", explorer.text)
+            assert seen == set(others), size
+            await explorer.resize(*WIDE)
+            assert "Gradient norm by layer" in explorer.text
 
 
 def test_a_signal_while_training_saves(tmp_path):
@@ -303,27 +296,3 @@ def test_a_signal_while_training_saves(tmp_path):
     assert int(newest.name) > 2
     assert (newest / STATE).exists()
     assert logged(run)[-1]["step"] == int(newest.name)
-
-
-async def test_the_screen_answers_while_a_step_takes_long(begun):
-    async with training(begun) as explorer:
-        advance = training_of(explorer).run.trainer.advance
-
-        held = threading.Event()
-
-        def slowly():
-            held.wait(20)
-            return advance()
-
-        with patch.object(training_of(explorer).run.trainer, "advance", slowly):
-            await explorer.keys("n")
-            await explorer.keys("]", "]", "}")
-            assert training_of(explorer).status.step == 0
-            held.set()
-            await explorer.until(lambda: at_rest(explorer, 1))
-
-
-async def test_training_begins_with_the_text_of_the_model_that_is_open():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.press("ctrl+l")
-        assert "runs/question" in explorer.text
