@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from driving import NARROW, WIDE, Explorer, exploring
+from driving import WIDE, Explorer, exploring
 
 from tui_transformer.engine.parts import keep_plan
 from tui_transformer.explorer.tools.settings import SettingsScreen
 from tui_transformer.machine import parse_size, readable
-
-LONG = {"text": "the waves " * 40, "sizes": {"heads": 8}}
 
 
 async def open_settings(explorer: Explorer) -> SettingsScreen:
@@ -18,21 +16,26 @@ async def open_settings(explorer: Explorer) -> SettingsScreen:
     return explorer.app.screen
 
 
-async def test_the_form_says_what_values_take_and_what_is_held():
-    async with exploring(WIDE, **LONG) as explorer:
+async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_to():
+    async with exploring(WIDE, text="the waves " * 40, sizes={"heads": 8}) as explorer:
         await explorer.press("space", "space")
-        trace = explorer.session.trace
+        session, trace = explorer.session, explorer.session.trace
         form = await open_settings(explorer)
         assert form.query_one("#budget").value == "512 MiB"
         total = readable(trace.plan.total)
         assert f"80 tokens: {total} of values, all kept · now held {readable(trace.held_bytes)}" in explorer.text
-
-
-async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_to():
-    async with exploring(WIDE, **LONG) as explorer:
-        trace = explorer.session.trace
-        plan = keep_plan(trace.program, 4, 400 * 1024)
+        # left as it was
+        await explorer.press("ctrl+s")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        assert explorer.session is session
+        # no amount of memory
         form = await open_settings(explorer)
+        form.query_one("#budget").value = "3 XiB"
+        await explorer.shown("memory “3 XiB” is not an amount of memory")
+        await explorer.keys("ctrl+s")
+        assert explorer.app.screen is form
+        # a smaller budget
+        plan = keep_plan(trace.program, 4, 400 * 1024)
         form.query_one("#budget").value = "400KiB"
         await explorer.shown(f"80 tokens: {readable(plan.total)} of values, {readable(plan.bytes)} kept")
         assert explorer.session.budget == 512 << 20
@@ -46,30 +49,11 @@ async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_
         assert explorer.session.budget == 512 << 20
 
 
-@pytest.mark.parametrize("typed", ["much", "-1", "", "3 XiB"])
-async def test_what_is_no_amount_of_memory_is_said(typed):
-    async with exploring(NARROW) as explorer:
-        form = await open_settings(explorer)
-        form.query_one("#budget").value = typed
-        await explorer.shown("is not an amount of memory")
-        await explorer.keys("ctrl+s")
-        assert explorer.app.screen is form
-        await explorer.press("escape")
-        assert explorer.session.budget == 512 << 20
-
-
-async def test_leaving_the_form_as_it_was_changes_nothing():
-    async with exploring(WIDE) as explorer:
-        session = explorer.session
-        await open_settings(explorer)
-        await explorer.press("ctrl+s")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        assert explorer.session is session
+AMOUNTS = {"512MiB": 512 << 20, "2 GiB": 2 << 30, "0": 0, "1.5kib": 1536}
 
 
 @pytest.mark.parametrize(
-    ("text", "size"),
-    [("512MiB", 512 << 20), ("2 GiB", 2 << 30), ("0", 0), ("1.5kib", 1536), ("x", None), ("9999 TiB", None)],
+    ("text", "size"), [*AMOUNTS.items(), *((text, None) for text in ("x", "much", "-1", "", "3 XiB", "9999 TiB"))]
 )
 def test_amounts_are_read_as_people_write_them(text, size):
     assert parse_size(text) == size
