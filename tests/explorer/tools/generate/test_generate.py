@@ -22,6 +22,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.machine import readable
+from tui_transformer.text.known_words import sample_sentence
 
 BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d+\.\d+) %")
 
@@ -55,45 +56,60 @@ def greedy(count: int, **options) -> tuple[int, ...]:
 
 
 def prompt_of(model: Model) -> tuple[int, ...]:
-    from tui_transformer.text.known_words import sample_sentence
-
     assert model.vocabulary is not None
     return model.encode(sample_sentence(model.vocabulary)).ids
 
 
-async def test_each_step_forward_writes_the_token_that_the_library_writes():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "space", "right", "l")
-        assert written(explorer) == greedy(3)
-
-
-async def test_the_distribution_is_drawn_as_bars_and_the_chosen_token_is_marked():
+async def test_each_step_writes_the_token_that_the_library_writes_of_a_distribution_drawn_as_bars():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
         state = screen(explorer).writing.draft.state
-        rows = BARS.findall(explorer.text)
-        assert [int(token) for _, _, token, _ in rows] == np.argsort(-state.logits, kind="stable").tolist()
-        assert [int(token) for mark, _, token, _ in rows if mark] == [state.candidate]
-        assert [float(share) for *_, share in rows] == pytest.approx(
-            100 * state.alone[np.argsort(-state.logits)], abs=0.006
-        )
-
-
-async def test_back_shows_the_distribution_that_the_earlier_token_was_chosen_from():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W")
         before = BARS.findall(explorer.text)
-        await explorer.press("space", "space", "left", "backspace")
+        assert [int(token) for _, _, token, _ in before] == np.argsort(-state.logits, kind="stable").tolist()
+        assert [int(token) for mark, _, token, _ in before if mark] == [state.candidate]
+        shares = [float(share) for *_, share in before]
+        assert shares == pytest.approx(100 * state.alone[np.argsort(-state.logits)], abs=0.006)
+        # the cache grows by a row a token, and says its memory from the real arrays
+        assert "kept 0   ● computed now 8" in explorer.text
+        await explorer.press("space")
+        assert "kept 8   ● computed now 1" in explorer.text
+        taken = screen(explorer).writing.draft.writer.cache.bytes
+        assert taken == 2 * 8 * 9 * 1 * 4
+        words = " ".join(explorer.text.replace("│", " ").split())
+        assert f"2 (K, V) × 1 layer × 8 key heads × 9 tokens × d_k 1 × 4 bytes = {readable(taken)} now" in words
+        await explorer.press("right", "l")
+        assert written(explorer) == greedy(3)
+        # back to what the first token was chosen from
+        await explorer.press("left", "left", "backspace")
         assert BARS.findall(explorer.text) == before
         assert "was written" in explorer.text
-        assert len(written(explorer)) == 10
+        assert written(explorer) == greedy(3)
         await explorer.press("h")
         assert any("were given" in message for message in explorer.messages)
+        # steps that keys ask for while a token is computed are made one after another
+        await explorer.press("escape", "W")
+        explorer.send("space", "space", "space", "left", "space", "space")
+        await explorer.until(lambda: len(written(explorer)) == 12)
+        await explorer.settled()
+        assert written(explorer) == greedy(4)
 
 
-async def test_a_token_chosen_by_hand_takes_the_place_of_the_text_after_it_and_undo_has_it_back():
+async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_hand_is_undone():
     async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "space", "space", "space")
+        # opened in the explorer at the probabilities of the next token
+        await explorer.press("W", "space", "space", "E")
+        assert explorer.session.encoding.ids == greedy(2)
+        assert explorer.stop == "output.probabilities"
+        assert explorer.position.place.row == 9
+        await explorer.press("u")
+        assert len(explorer.session.encoding.ids) == 8
+        # another prompt
+        await explorer.press("W", "space", "space", "space", "slash")
+        await explorer.answer("the waves")
+        assert written(explorer) == (1, 2)
+        await explorer.press("u")
+        assert written(explorer) == greedy(3)
+        # a token by hand takes the place of the text after it
         await explorer.press("left", "left", "left")
         await explorer.press("down", "down", "enter")
         text = written(explorer)
@@ -107,37 +123,37 @@ async def test_a_token_chosen_by_hand_takes_the_place_of_the_text_after_it_and_u
         assert written(explorer) == text
 
 
-async def test_settings_are_on_the_screen_and_say_what_they_cut_off():
+async def test_settings_are_on_the_screen_and_say_what_they_cut_off_and_what_cannot_be():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
-        assert "greedy" in explorer.text.splitlines()[0]
+        for key, value in {"top_p": "1.5", "seed": "x", "top_k": "-1", "temperature": "nan"}.items():
+            await set_numbers(explorer, **{key: value})
+            assert re.search(rf"│ +{key} '?{value}'? is not", explorer.text)
+            await explorer.press("escape")
+            assert "greedy" in explorer.text.splitlines()[0]
         await set_numbers(explorer, temperature="0.8", top_k="5", top_p="0.7", seed="3")
         assert "T 0.8 · top-k 5 · top-p 0.7 · seed 3" in explorer.text.splitlines()[0]
         shares = screen(explorer).writing.draft.state.probabilities
         assert f"{np.count_nonzero(shares)} of 8 can be chosen" in explorer.text
         assert explorer.text.count("cut by top-k 5") == 3
         assert explorer.text.count("cut by top-p 0.7") == 5 - np.count_nonzero(shares)
+        # without a cache every row is computed again
+        await explorer.press("comma", "up", "right", "ctrl+s", "space")
+        assert "kept 0   ● computed now 9" in explorer.text
+        assert "no cache" in explorer.text.splitlines()[0]
 
 
 async def test_the_same_seed_writes_the_same_text():
     texts = []
-    for seed in ("1", "1", "2"):
-        async with exploring(NARROW, model="decoder") as explorer:
+    async with exploring(NARROW, model="decoder") as explorer:
+        for seed in ("1", "1", "2"):
             await explorer.press("W")
             await set_numbers(explorer, temperature="2", seed=seed)
             await explorer.press(*["space"] * 8)
             texts.append(written(explorer))
+            await explorer.press("escape")
+    assert len(texts[0]) == 16
     assert texts[0] == texts[1] != texts[2]
-
-
-@pytest.mark.parametrize(("key", "value"), [("top_p", "1.5"), ("seed", "x"), ("top_k", "-1"), ("temperature", "nan")])
-async def test_a_setting_that_cannot_be_is_said_in_one_line(key: str, value: str):
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.press("W")
-        await set_numbers(explorer, **{key: value})
-        assert re.search(rf"│ +{key} '?{value}'? is not", explorer.text)
-        await explorer.press("escape")
-        assert "greedy" in explorer.text
 
 
 async def test_writing_on_ends_by_itself_and_esc_halts_it():
@@ -158,58 +174,15 @@ async def test_writing_on_ends_by_itself_and_esc_halts_it():
         assert not isinstance(explorer.app.screen, GenerateScreen)
 
 
-async def test_the_cache_grows_by_one_row_a_token_and_says_its_memory_from_the_real_arrays():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W")
-        assert "kept 0   ● computed now 8" in explorer.text
-        await explorer.press("space")
-        assert "kept 8   ● computed now 1" in explorer.text
-        taken = screen(explorer).writing.draft.writer.cache.bytes
-        assert taken == 2 * 8 * 9 * 1 * 4
-        words = " ".join(explorer.text.replace("│", " ").split())
-        assert f"2 (K, V) × 1 layer × 8 key heads × 9 tokens × d_k 1 × 4 bytes = {readable(taken)} now" in words
-
-
-async def test_without_a_cache_every_row_is_computed_again():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "comma", "up", "right", "ctrl+s", "space")
-        assert "kept 0   ● computed now 9" in explorer.text
-        assert "no cache" in explorer.text.splitlines()[0]
-
-
-async def test_the_text_is_opened_in_the_explorer_at_the_probabilities_of_the_next_token():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "space", "space", "E")
-        assert explorer.session.encoding.ids == greedy(2)
-        assert explorer.stop == "output.probabilities"
-        assert explorer.position.place.row == 9
-        await explorer.press("u")
-        assert len(explorer.session.encoding.ids) == 8
-
-
-async def test_another_prompt_begins_another_text():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.press("W", "space", "slash")
-        await explorer.answer("the waves")
-        assert written(explorer) == (1, 2)
-        await explorer.press("u")
-        assert written(explorer) == greedy(1)
-
-
-async def test_the_text_is_written_to_a_file(tmp_path: Path):
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.press("W", "space", "x")
-        await explorer.answer(str(tmp_path / "text.txt"))
-        model = Model.load("decoder")
-        assert (tmp_path / "text.txt").read_text() == model.tokenizer.decode(greedy(1)) + "\n"
-
-
-async def test_a_text_is_not_written_to_a_file_that_says_it_is_something_else(tmp_path: Path):
+async def test_the_text_is_written_to_a_file_but_not_to_one_that_says_it_is_something_else(tmp_path: Path):
     async with exploring(NARROW, model="decoder") as explorer:
         await explorer.press("W", "space", "x")
         await explorer.answer(str(tmp_path / "text.svg"))
         assert "a text is no .svg file" in explorer.text
         assert not list(tmp_path.iterdir())
+        await explorer.answer(str(tmp_path / "text.txt"))
+        model = Model.load("decoder")
+        assert (tmp_path / "text.txt").read_text() == model.tokenizer.decode(greedy(1)) + "\n"
 
 
 async def test_a_model_that_does_not_write_says_so():
@@ -229,43 +202,36 @@ async def test_an_encoder_decoder_shows_its_source_and_grows_its_target_from_the
         await explorer.press("space", "space")
         assert len(written(explorer)) == 3
         await explorer.press("E")
-        assert explorer.session.decoder_encoding.ids == written_by("encoder-decoder", 2)
-
-
-def written_by(name: str, count: int) -> tuple[int, ...]:
-    model = Model.load(name)
-    writer = Writer(model, Settings(greedy=True, max_new_tokens=count), source=prompt_of(model))
-    return list(writer.run(writer.begin()))[-1].ids
-
-
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, (60, 20), SMALL])
-async def test_every_size_shows_the_text_the_tokens_and_the_cache(size: tuple[int, int]):
-    async with exploring(size, model="decoder") as explorer:
-        await explorer.press("W", "space")
-        assert "Position 9" in explorer.text
-        assert "▸" in explorer.text
-        if "KV cache" not in explorer.text:
-            await explorer.press("tab")
-        assert "KV cache · layer 0 of 1" in explorer.text
-        assert "●" in explorer.text
-        assert all(strip.cell_length == size[0] for strip in explorer.app.screen._compositor.render_strips())
-
-
-async def test_the_help_has_the_formulas_and_their_sources():
-    async with exploring((100, 90), model="decoder") as explorer:
-        await explorer.press("W", "question_mark")
-        for words in ("softmax(z ÷ T)", "Holtzman", "Fan", "Pope", "d_k"):
-            assert words in explorer.text
+        model = Model.load("encoder-decoder")
+        writer = Writer(model, Settings(greedy=True, max_new_tokens=2), source=prompt_of(model))
+        assert explorer.session.decoder_encoding.ids == list(writer.run(writer.begin()))[-1].ids
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"COLORTERM": "", "TERM": "xterm"}])
-async def test_it_is_drawn_without_colour_and_in_16(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+async def test_every_size_shows_the_text_the_tokens_and_the_cache_without_colour_and_in_16(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W", "space", "space")
         for sign in ("■", "●", "·", "▸"):
             assert sign in explorer.text
+        for size in (WIDE, MEDIUM, NARROW, (60, 20), SMALL):
+            await explorer.resize(*size)
+            assert "Position 10" in explorer.text
+            assert "▸" in explorer.text
+            turns = ["tab"] * ("KV cache" not in explorer.text)
+            await explorer.press(*turns)
+            assert "KV cache · layer 0 of 1" in explorer.text
+            assert "●" in explorer.text
+            assert all(strip.cell_length == size[0] for strip in explorer.app.screen._compositor.render_strips())
+            await explorer.press(*turns)
+        # the help, with formulas and their sources
+        await explorer.resize(100, 90)
+        await explorer.press("question_mark")
+        for words in ("softmax(z ÷ T)", "Holtzman", "Fan", "Pope", "d_k"):
+            assert words in explorer.text
 
 
 def with_rules(folder: Path, **rules: object) -> str:
@@ -275,13 +241,17 @@ def with_rules(folder: Path, **rules: object) -> str:
     return str(folder)
 
 
-async def test_tokens_that_rules_forbid_say_which_rule(tmp_path: Path):
+async def test_tokens_that_rules_forbid_say_which_rule_and_can_be_chosen_by_hand(tmp_path: Path):
     async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3, 5])) as explorer:
         await explorer.press("W")
         assert explorer.text.count("cut by suppress_tokens") == 2
         assert "suppress_tokens cuts 2" in explorer.text
         await explorer.press("space")
         assert written(explorer)[-1] not in (3, 5)
+        listed = [choice.token for choice in screen(explorer).view.shown.choices]
+        explorer.app.screen.query_one(LineList).cursor = listed.index(3)
+        await explorer.press("enter")
+        assert written(explorer)[-1] == 3
 
 
 async def test_a_token_that_a_rule_forces_says_so_where_it_is_forced(tmp_path: Path):
@@ -294,24 +264,6 @@ async def test_a_token_that_a_rule_forces_says_so_where_it_is_forced(tmp_path: P
         assert explorer.text.count("cut by forced_eos_token_id") == 7
         await explorer.press("space")
         assert written(explorer)[-1] == 6
-
-
-async def test_a_token_that_was_cut_off_can_be_chosen_by_hand(tmp_path: Path):
-    async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3])) as explorer:
-        await explorer.press("W")
-        listed = [choice.token for choice in screen(explorer).view.shown.choices]
-        explorer.app.screen.query_one(LineList).cursor = listed.index(3)
-        await explorer.press("enter")
-        assert written(explorer)[-1] == 3
-
-
-async def test_steps_that_keys_ask_for_while_a_token_is_computed_are_made_one_after_another():
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.press("W")
-        explorer.send("space", "space", "space", "left", "space", "space")
-        await explorer.until(lambda: len(written(explorer)) == 12)
-        await explorer.settled()
-        assert written(explorer) == greedy(4)
 
 
 async def test_query_heads_are_drawn_under_the_key_head_that_they_share():

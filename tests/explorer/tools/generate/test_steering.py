@@ -37,9 +37,7 @@ def screen(explorer: Explorer) -> GenerateScreen:
 
 async def steer(explorer: Explorer, written: str = ADDED) -> GenerateScreen:
     await explorer.press("e")
-    await explorer.write(written)
-    await explorer.press("enter")
-    await explorer.settled()
+    await explorer.answer(written)
     return screen(explorer)
 
 
@@ -53,8 +51,6 @@ def expected(strength: float, count: int = AT_FIRST) -> str:
 def texts(shown: GenerateScreen) -> tuple[str, str]:
     """What was written without, and with what is added."""
     draft = shown.writing.draft
-    assert draft is not None
-    assert draft.without is not None
     without, own = ("".join(token_texts(each.writer.model, each.ids)) for each in (draft.without, draft))
     return without.removeprefix(TEXT), own.removeprefix(TEXT)
 
@@ -79,10 +75,21 @@ async def test_the_text_is_written_with_and_without_and_the_slider_is_an_edit_of
         assert not explorer.session.edits
 
 
-async def test_undo_takes_back_each_move_and_nothing_ends_it() -> None:
+async def test_what_cannot_be_added_is_said_and_undo_takes_back_each_move() -> None:
     async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
-        await explorer.press("W")
-        shown = await steer(explorer)
+        await explorer.press("W", "plus")
+        assert "nothing is added" in explorer.messages[-1]
+        for wrong in ("1.output = 0", "output.weight += 1", "9.output += 1", "1.output += 'a"):
+            await explorer.press("e")
+            await explorer.answer(wrong)
+            assert explorer.app.screen.query(".problem.-said")
+            await explorer.press("escape")
+        shown = await steer(explorer, "1.output += direction('', 'I am sad')")
+        assert shown.steering is None
+        assert shown.writing.draft.ids == explorer.session.encoding.ids
+        assert not explorer.app.failures.told
+        # what can, moved and undone
+        await steer(explorer)
         await explorer.press("plus")
         assert shown.steering.strength == 0.55
         await explorer.press("u")
@@ -91,9 +98,9 @@ async def test_undo_takes_back_each_move_and_nothing_ends_it() -> None:
         await explorer.press("u")
         assert shown.steering is None
         assert "without" not in explorer.text
-        await explorer.press("U", "e")
-        await explorer.write("")
-        await explorer.press("enter")
+        # nothing ends it
+        await explorer.press("U")
+        await steer(explorer, "")
         assert shown.steering is None
         assert shown.writing.draft.without is None
         await explorer.press("escape")
@@ -144,34 +151,17 @@ async def test_a_feature_of_the_dictionary_is_added() -> None:
         assert texts(shown)[1] == generate(featured, TEXT, edits=[added], greedy=True, max_new_tokens=AT_FIRST)
 
 
-async def test_what_cannot_be_added_is_said_and_nothing_changes() -> None:
-    async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
-        await explorer.press("W", "plus")
-        assert "nothing is added" in explorer.messages[-1]
-        for wrong in ("1.output = 0", "output.weight += 1", "9.output += 1", "1.output += 'a"):
-            await explorer.press("e")
-            await explorer.write(wrong)
-            await explorer.press("enter")
-            assert explorer.app.screen.query(".problem.-said")
-            await explorer.press("escape")
-        await steer(explorer, "1.output += direction('', 'I am sad')")
-        assert screen(explorer).steering is None
-        assert screen(explorer).writing.draft.ids == explorer.session.encoding.ids
-        assert not explorer.app.failures.told
-
-
-@pytest.mark.parametrize(
-    ("size", "model"), [(SMALL, "story"), (NARROW, "encoder-decoder"), (NARROW, "decoder"), ((20, 8), "story")]
-)
-async def test_it_is_drawn_at_every_size_and_for_every_model_that_writes(size, model) -> None:
-    async with exploring(size, model=model, **({"text": TEXT} if model == "story" else {})) as explorer:
+@pytest.mark.parametrize("model", ["story", "encoder-decoder", "decoder"])
+async def test_it_is_drawn_at_every_size_and_for_every_model_that_writes(model) -> None:
+    async with exploring(NARROW, model=model, **({"text": TEXT} if model == "story" else {})) as explorer:
         await explorer.press("W", "e")
         await explorer.press("enter")
         shown = screen(explorer)
-        await explorer.press("minus", "minus")
-        assert isinstance(shown.steering, Steer)
-        assert same(shown.writing.draft.steering, shown.steering)
-        assert not explorer.app.failures.told
+        for size in (NARROW, SMALL, (20, 8)):
+            await explorer.resize(*size)
+            await explorer.press("minus", "minus")
+            assert isinstance(shown.steering, Steer)
+            assert same(shown.writing.draft.steering, shown.steering)
 
 
 def test_edits_that_add_are_written_as_they_were_read() -> None:
@@ -220,9 +210,7 @@ async def test_rows_that_another_prompt_has_not_and_words_that_are_escapes_do_no
         assert "\x1b" not in explorer.text
         assert shown.writing.draft.steering is not None
         await explorer.press("slash")
-        await explorer.write("The")
-        await explorer.press("enter")
-        await explorer.settled()
+        await explorer.answer("The")
         assert shown.steering is None
         await explorer.press("space", "u", "u", "escape")
         assert not explorer.app.failures.told
