@@ -19,17 +19,9 @@ from tui_transformer.explorer.tools import effects as effect_search
 from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import percent, signed_percent
-from tui_transformer.session.session import Session
 from tui_transformer.text.display import token_label
 
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
-CONTEXT = "decoder.0.self_attention.context"
-
-
-def translating() -> Session:
-    """An encoder beside a decoder."""
-    model = ModelOptions(str(REFERENCES / "t5"))
-    return open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
 
 
 async def table(explorer: Explorer, *keys: str) -> AblateScreen:
@@ -53,9 +45,10 @@ def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:
     return [(name, re.split(" {2,}", numbers), len(right) - len(left)) for name, numbers, left, right in lines]
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -> None:
-    async with exploring(size, **GPT2) as explorer:
+async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with exploring(WIDE, **GPT2) as explorer:
         await table(explorer)
         trace = explorer.session.trace
         ranked = sorted(measured.effects(trace, every(trace.program)), key=lambda pair: -pair[1].size)
@@ -66,16 +59,24 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
             assert effect.change is not None
             numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", signed_percent(np.expm1(effect.change))]
             expected.append((name, [number.replace("-", "−") for number in numbers]))
-        shown = rows(explorer)
-        assert [row[:2] for row in shown] == expected
-        assert "8 of 8 heads" in explorer.text
-        assert "full bar ±1 nat" in explorer.text
-        room = (explorer.app.screen.search._bar_width(size[0] - 2) - 1) // 2
-        for (_, effect), (_, _, bar) in zip(ranked, shown, strict=True):  # on a scale that no other line changes
-            assert bar == pytest.approx(min(max(effect.change, -1.0), 1.0) * room, abs=1)
-        await explorer.press("r")
-        assert [row[0] for row in rows(explorer)] == [name for name, _ in reversed(expected)]
-        assert "smallest effect first" in explorer.text
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            shown = rows(explorer)
+            assert [row[:2] for row in shown] == expected
+            assert "8 of 8 heads" in explorer.text
+            assert "full bar ±1 nat" in explorer.text
+            room = (explorer.app.screen.search._bar_width(size[0] - 2) - 1) // 2
+            for (_, effect), (_, _, bar) in zip(ranked, shown, strict=True):  # on a scale that no other line changes
+                assert bar == pytest.approx(min(max(effect.change, -1.0), 1.0) * room, abs=1)
+            await explorer.press("r")
+            assert [row[0] for row in rows(explorer)] == [name for name, _ in reversed(expected)]
+            assert "smallest effect first" in explorer.text
+            await explorer.press("r")
+        # left and opened again
+        await explorer.press("escape")
+        monkeypatch.setattr(effect_search, "effects", lambda *_, **__: pytest.fail("computed again"))
+        await table(explorer)
+        assert rows(explorer) == shown
 
 
 async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
@@ -103,6 +104,12 @@ async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
         assert effect.size == pytest.approx(largest, rel=1e-5)
         await explorer.press("f")
         assert "8 of 8 heads" in explorer.text
+        # a layer is two edits and one undo
+        await explorer.press("f", "enter")
+        assert len(explorer.session.edits) == 2
+        assert "2 edits, last decoder." in explorer.text
+        await explorer.press("u")
+        assert not explorer.session.edits
 
 
 async def test_means_instead_of_zeros_and_all_positions() -> None:
@@ -182,17 +189,6 @@ async def test_ablations_add_up_and_the_table_stands_on_them() -> None:
         assert explorer.session.edits == first
 
 
-async def test_a_layer_is_two_edits_and_one_undo() -> None:
-    async with exploring(WIDE, **GPT2) as explorer:
-        await table(explorer, "f")
-        await explorer.press("enter")
-        await explorer.settled()
-        assert len(explorer.session.edits) == 2
-        assert "2 edits, last decoder." in explorer.text
-        await explorer.press("u")
-        assert not explorer.session.edits
-
-
 async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Semaphore(0)
     real = measured.effects
@@ -229,33 +225,25 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
         assert explorer.app.screen is explorer.main
 
 
-async def test_what_was_found_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with exploring(NARROW, **GPT2) as explorer:
-        await table(explorer)
-        shown = rows(explorer)
-        await explorer.press("escape")
-        monkeypatch.setattr(effect_search, "effects", lambda *_, **__: pytest.fail("computed again"))
-        await table(explorer)
-        assert rows(explorer) == shown
-
-
 async def test_an_encoder_beside_a_decoder_has_heads_of_three_kinds() -> None:
-    async with exploring(WIDE, session=translating()) as explorer:
+    session = open_session(ModelOptions(str(REFERENCES / "t5")), None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
+    async with exploring(WIDE, session=session) as explorer:
         await table(explorer)
         names = {row[0] for row in rows(explorer)}
         assert {"encoder layer 0 · head 0", "decoder layer 1 · head 3", "decoder layer 1 · cross · head 2"} <= names
         assert "24 of 24 heads" in explorer.text
 
 
-async def test_a_model_without_words_shows_relative_changes() -> None:
+async def test_a_model_without_words_shows_relative_changes_and_nothing_else() -> None:
     async with exploring(WIDE, model="attention") as explorer:
         await table(explorer)
         trace = explorer.session.trace
         largest = max(measured.effects(trace, every(trace.program)), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1] == [f"{largest[1].size:.4f}"]
         assert "relative" in explorer.text
+        await explorer.press("#")
+        assert "no logits of words" in explorer.messages[-1]
         await explorer.press("enter")
-        await explorer.until(lambda: explorer.messages)
         assert explorer.messages[-1].startswith("relative change of ")
 
 
@@ -277,15 +265,23 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
 async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await table(explorer)
+        # the loss on the targets, read at every position
+        await explorer.press("#", "left", "enter")
+        await complete(explorer)
+        assert "loss on the targets" in explorer.text
+        trace = explorer.session.trace
+        metric = Metric("loss", (), explorer.session.loss_targets)
+        assert f"{metric.measure(trace, trace, range(1)):.4f} as it is" in explorer.text
+        assert " positions" not in explorer.text.splitlines()[-1]
+        # the difference of two words
         await explorer.press("#")
-        await explorer.press("right", "right", "right", "right", "down")
+        await explorer.press("left", "down")
         assert "logit difference is about two words" in explorer.text
         await explorer.write("30 35")
         words = [explorer.session.model.word(each) for each in (30, 35)]
         assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
         await explorer.press("enter")
         await complete(explorer)
-        trace = explorer.session.trace
         metric = Metric("difference", (30, 35))
         ranked = sorted(measured.effects(trace, every(trace.program), metric=metric), key=lambda pair: -pair[1].size)
         signs = [[f"{effect.value:.4f}", f"{effect.change:+.4f}"] for _, effect in ranked]
@@ -294,26 +290,6 @@ async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -
         own = f"{metric.measure(trace, trace, last):.4f}".replace("-", "−")
         assert f"less that of {words[1]} {own} as it is at position" in explorer.text
         await explorer.press("enter")
-        await explorer.until(lambda: explorer.messages)
         assert f"· logit of {words[0]} less that of {words[1]} " in explorer.messages[-1]
         await explorer.press("P")
         assert "[logit difference]" in explorer.text
-
-
-async def test_the_loss_on_the_targets_is_read_at_every_position() -> None:
-    async with exploring(WIDE, **GPT2) as explorer:
-        await explorer.press("A")
-        await explorer.press("#", "left", "enter")
-        await complete(explorer)
-        assert "loss on the targets" in explorer.text
-        trace = explorer.session.trace
-        metric = Metric("loss", (), explorer.session.loss_targets)
-        assert f"{metric.measure(trace, trace, range(1)):.4f} as it is" in explorer.text
-        assert " positions" not in explorer.text.splitlines()[-1]
-
-
-async def test_a_model_without_words_has_nothing_else_to_be_measured_by() -> None:
-    async with exploring(WIDE, model="attention") as explorer:
-        await table(explorer)
-        await explorer.press("#")
-        assert "no logits of words" in explorer.messages[-1]
