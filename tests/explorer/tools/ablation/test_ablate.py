@@ -24,13 +24,9 @@ from tui_transformer.text.display import token_label
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
 
 
-async def table(explorer: Explorer, *keys: str) -> AblateScreen:
-    """The table, after these keys, when all of it is there."""
-    await explorer.press("A", *keys)
-    return await complete(explorer)
-
-
-async def complete(explorer: Explorer) -> AblateScreen:
+async def complete(explorer: Explorer, *keys: str) -> AblateScreen:
+    """The table when all of it is there, after these keys."""
+    await explorer.press(*keys)
     screen = explorer.app.screen
     assert isinstance(screen, AblateScreen)
     await explorer.until(lambda: not screen.search.missing)
@@ -49,14 +45,13 @@ async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_ag
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with exploring(WIDE, **GPT2) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         trace = explorer.session.trace
         ranked = sorted(measured.effects(trace, every(trace.program)), key=lambda pair: -pair[1].size)
         assert len(ranked) == 8
         expected = []
         for target, effect in ranked:
             name = f"layer {target.place.split('.')[1]} · head {target.number}"
-            assert effect.change is not None
             numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", signed_percent(np.expm1(effect.change))]
             expected.append((name, [number.replace("-", "−") for number in numbers]))
         for size in (WIDE, NARROW):
@@ -75,30 +70,26 @@ async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_ag
         # left and opened again
         await explorer.press("escape")
         monkeypatch.setattr(effect_search, "effects", lambda *_, **__: pytest.fail("computed again"))
-        await table(explorer)
+        await complete(explorer, "A")
         assert rows(explorer) == shown
 
 
 async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await explorer.go("decoder.1.self_attention.norm")
-        await table(explorer, "f")
+        await complete(explorer, "A", "f")
         assert sorted(row[0] for row in rows(explorer)) == ["layer 0", "layer 1"]
-        await explorer.press("f")
-        await complete(explorer)
+        await complete(explorer, "f")
         tokens = [explorer.session.model.label(token.text) for token in explorer.session.encoding.tokens]
         assert sorted(row[0] for row in rows(explorer)) == sorted(
             f"{i} {token_label(word)}" for i, word in enumerate(tokens)
         )
-        await explorer.press("}")
-        await complete(explorer)
+        await complete(explorer, "}")
         assert "positions entering decoder.1" in explorer.text
-        await explorer.press("f")
-        screen = await complete(explorer)
+        screen = await complete(explorer, "f")
         assert "neurons of decoder.1.feed_forward" in explorer.text
         assert "128 of 128 neurons" in explorer.text
         target = screen.selected
-        assert target is not None
         ((_, effect),) = measured.effects(explorer.session.trace, [target])
         largest = max(screen.search.known.effects[each].size for each in screen.search.targets)
         assert effect.size == pytest.approx(largest, rel=1e-5)
@@ -114,17 +105,15 @@ async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
 
 async def test_means_instead_of_zeros_and_all_positions() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         zero = rows(explorer)
-        await explorer.press("M")
-        await complete(explorer)
+        await complete(explorer, "M")
         trace = explorer.session.trace
         assert "set to its mean over the positions" in explorer.text
         largest = max(measured.effects(trace, every(trace.program), mean=True), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1][1] == f"{largest[1].size:.4f}"
         assert rows(explorer) != zero
-        await explorer.press("M", "*")
-        await complete(explorer)
+        await complete(explorer, "M", "*")
         positions = range(trace.program.shape("tokens")[0])
         largest = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1][1] == f"{largest[1].size:.4f}"
@@ -134,13 +123,10 @@ async def test_means_instead_of_zeros_and_all_positions() -> None:
 async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         base = explorer.session
-        screen = await table(explorer)
+        screen = await complete(explorer, "A")
         await explorer.press("down")
         target = screen.selected
-        assert target is not None
         await explorer.press("enter")
-        await explorer.until(lambda: explorer.session.comparison is not None and explorer.messages)
-        await explorer.settled()
         context = f"{target.place}.context"
         assert explorer.stop == context
         assert explorer.position.place.head == target.number
@@ -149,7 +135,6 @@ async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
         assert f"{target.place} head {target.number} → 0" in explorer.text
         assert "before the edits" in explorer.text
         compared = explorer.session.comparison
-        assert compared is not None
         assert compared.first == context
         assert compared.differences["output.logits"].largest > 0
 
@@ -169,20 +154,17 @@ async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
 
 async def test_ablations_add_up_and_the_table_stands_on_them() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         await explorer.press("enter")
-        await explorer.settled()
         assert "1 edit " in explorer.text
         first = explorer.session.edits
-        screen = await table(explorer)
+        screen = await complete(explorer, "A")
         assert "on top of 1 edit" in explorer.text
         await explorer.press("end")
         target = screen.selected
-        assert target is not None
         assert f"layer {target.place.split('.')[1]} · head {target.number}" == rows(explorer)[-1][0]
         assert screen.search.known.effects[target].size < 1e-9, "what is ablated already has no effect"
         await explorer.press("up", "enter")
-        await explorer.settled()
         assert "2 edits" in explorer.text
         assert explorer.session.edits[:1] == first
         await explorer.press("u")
@@ -200,11 +182,10 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
 
     monkeypatch.setattr(effect_search, "effects", slowly)
     async with exploring(NARROW, **GPT2) as explorer:
-        explorer.parts.port.open(AblateScreen(explorer.parts.port, pause=0.0))
+        screen = AblateScreen(explorer.parts.port, pause=0.0)
+        explorer.parts.port.open(screen)
         go.release(3)
         await explorer.until(lambda: len(rows(explorer)) == 3)
-        screen = explorer.app.screen
-        assert isinstance(screen, AblateScreen)
         await explorer.keys("down", "down")
         chosen = screen.selected
         go.release(3)
@@ -216,8 +197,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
         assert explorer.app.screen is screen
         assert "6 of 8 heads · ended" in explorer.text
         go.release(10)
-        await explorer.press("N")
-        await complete(explorer)
+        await complete(explorer, "N")
         assert len(rows(explorer)) == 8
         assert screen.selected == chosen
         assert "8 of 8 heads" in explorer.text
@@ -228,7 +208,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
 async def test_an_encoder_beside_a_decoder_has_heads_of_three_kinds() -> None:
     session = open_session(ModelOptions(str(REFERENCES / "t5")), None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
     async with exploring(WIDE, session=session) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         names = {row[0] for row in rows(explorer)}
         assert {"encoder layer 0 · head 0", "decoder layer 1 · head 3", "decoder layer 1 · cross · head 2"} <= names
         assert "24 of 24 heads" in explorer.text
@@ -236,7 +216,7 @@ async def test_an_encoder_beside_a_decoder_has_heads_of_three_kinds() -> None:
 
 async def test_a_model_without_words_shows_relative_changes_and_nothing_else() -> None:
     async with exploring(WIDE, model="attention") as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         trace = explorer.session.trace
         largest = max(measured.effects(trace, every(trace.program)), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1] == [f"{largest[1].size:.4f}"]
@@ -252,7 +232,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
     if not color:
         monkeypatch.setenv("NO_COLOR", "1")
     async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=(2, 5, 7, 9, 5, 3)) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         for size in [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]:
             await explorer.resize(*size)
             await explorer.press("down", "up")
@@ -264,10 +244,9 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
 
 async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
-        await table(explorer)
+        await complete(explorer, "A")
         # the loss on the targets, read at every position
-        await explorer.press("#", "left", "enter")
-        await complete(explorer)
+        await complete(explorer, "#", "left", "enter")
         assert "loss on the targets" in explorer.text
         trace = explorer.session.trace
         metric = Metric("loss", (), explorer.session.loss_targets)
@@ -280,8 +259,7 @@ async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -
         await explorer.write("30 35")
         words = [explorer.session.model.word(each) for each in (30, 35)]
         assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
-        await explorer.press("enter")
-        await complete(explorer)
+        await complete(explorer, "enter")
         metric = Metric("difference", (30, 35))
         ranked = sorted(measured.effects(trace, every(trace.program), metric=metric), key=lambda pair: -pair[1].size)
         signs = [[f"{effect.value:.4f}", f"{effect.change:+.4f}"] for _, effect in ranked]
