@@ -1,16 +1,21 @@
+"""The settings of a model as a form, with the budget of memory: shown, set, and estimated before anything is taken."""
+
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from driving import WIDE, Explorer, exploring
 from textual.widgets import Input
 
+from tui_transformer.engine.parts import keep_plan
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.form import Choice
 from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.tools.settings import Memory, SettingsScreen, build, values_of
+from tui_transformer.machine import parse_size, readable
 from tui_transformer.model.model import Model
 from tui_transformer.text.vocabulary import parse_vocabulary
-
-WIDE = (160, 45)
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +30,13 @@ def settings(model: Model) -> SettingsScreen:
     return screen
 
 
-async def checked(pilot) -> None:
-    """Wait until what was changed is checked."""
-    screen = pilot.app.over
+async def checked(pilot, *keys: str) -> None:
+    """Press keys, and wait until what was changed is checked."""
+    await pilot.press(*keys)
     await pilot.pause()
-    while not screen.settled:
-        await pilot.pause(0.01)
+    async with asyncio.timeout(60):
+        while not pilot.app.over.settled:
+            await pilot.pause(0.01)
     await pilot.pause()
 
 
@@ -83,14 +89,12 @@ async def test_keys_go_through_the_fields_and_what_they_change_is_described_and_
         await pilot.press("up")
         assert pilot.app.focused.id == "seed"
         focus(pilot, "heads")
-        await pilot.press("backspace", "2")
-        await checked(pilot)
+        await checked(pilot, "backspace", "2")
         assert "d_model 8 · 2 heads" in screen_text(pilot.app)
         for key, press in {"norm": "right", "positions": "space", "bias": "space", "padding_mask": "space"}.items():
             focus(pilot, key)
             await pilot.press(press)
-        await pilot.press("ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "ctrl+s")
         config = pilot.app.result.config
         assert pilot.app.result.vocabulary.name == "nation"
         assert (config.norm, config.positions, config.bias, config.padding_mask) == ("pre", "learned", True, False)
@@ -108,16 +112,14 @@ async def test_a_wrong_value_is_said_and_the_form_stays(open_screen, screen_text
             pilot.app.screen.query_one(f"#{key}", Input).value = typed
             await checked(pilot)
             assert said in screen_text(pilot.app)
-            await pilot.press("ctrl+s")
-            await checked(pilot)
+            await checked(pilot, "ctrl+s")
             assert said in screen_text(pilot.app)
             assert pilot.app.result is nothing
             pilot.app.screen.query_one(f"#{key}", Input).value = usual
         # a path with markup and control characters
         await pilot.press("right", "down")
         pilot.app.focused.value = "./[red]no[/b]\x1b[2J\x00"
-        await pilot.press("ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "ctrl+s")
         assert screen_text(pilot.app).count("[red]no[/b]␛[2J␀") == 2, "in the input and in the message"
         assert "\x1b" not in screen_text(pilot.app)
         assert pilot.app.result is nothing
@@ -134,15 +136,13 @@ async def test_a_vocabulary_file_is_typed_in_and_read_again(open_screen, screen_
         await checked(pilot)
         assert "path is empty" in screen_text(pilot.app)
         pilot.app.focused.value = str(words)
-        await pilot.press("enter")
-        await checked(pilot)
+        await checked(pilot, "enter")
         own = pilot.app.result
         assert own.vocabulary.words == ("[UNK]", "the", "dog")
     words.write_text("the dog barks")
     async with open_screen(settings(own), WIDE) as pilot:
         assert "[file]" in screen_text(pilot.app)
-        await pilot.press("ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "ctrl+s")
         assert pilot.app.result.vocabulary.size == 4
 
 
@@ -163,8 +163,7 @@ async def test_of_a_checkpoint_only_what_is_not_in_its_folder_can_change(
         changeable = {control.id for control in controls if not control.disabled}
         assert changeable == {"vocabulary", "file", "dtype", "device", "budget", "motion"}
         focus(pilot, "dtype")
-        await pilot.press("right", "ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "right", "ctrl+s")
         assert str(pilot.app.result.backend.dtype) == "float64"
         assert pilot.app.result.folder == checkpoint.folder
 
@@ -173,8 +172,7 @@ async def test_of_the_attention_example_the_mask_and_where_it_is_computed_can_ch
     async with open_screen(settings(Model.load("attention", device="cpu"))) as pilot:
         assert [choice.id for choice in pilot.app.screen.query(Choice)] == ["causal", "dtype", "device", "motion"]
         assert [line.id for line in pilot.app.screen.query("LineInput")] == ["budget"]
-        await pilot.press("space", "ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "space", "ctrl+s")
         assert pilot.app.result.config.causal is False
 
 
@@ -183,8 +181,7 @@ async def test_a_decoder_keeps_its_causal_mask_and_nothing_changed_gives_no_mode
         assert "A decoder always has the causal mask." in screen_text(pilot.app)
         causal = pilot.app.screen.query_one("#causal", Choice)
         assert (causal.disabled, causal.value) == (True, "on")
-        await pilot.press("right", "left", "ctrl+s")
-        await checked(pilot)
+        await checked(pilot, "right", "left", "ctrl+s")
         assert pilot.app.result is None
 
 
@@ -214,3 +211,52 @@ def test_the_model_is_built_with_what_differs(encoder):
 def test_what_cannot_be_is_refused(encoder, key, typed, said):
     with pytest.raises(InputError, match=said):
         build(encoder, values_of(encoder) | {key: typed})
+
+
+async def open_settings(explorer: Explorer) -> SettingsScreen:
+    await explorer.keys(",")
+    await explorer.until(lambda: isinstance(explorer.app.screen, SettingsScreen))
+    return explorer.app.screen
+
+
+async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_to():
+    async with exploring(WIDE, text="the waves " * 40, sizes={"heads": 8}) as explorer:
+        await explorer.press("space", "space")
+        session, trace = explorer.session, explorer.session.trace
+        form = await open_settings(explorer)
+        assert form.query_one("#budget").value == "512 MiB"
+        total = readable(trace.plan.total)
+        assert f"80 tokens: {total} of values, all kept · now held {readable(trace.held_bytes)}" in explorer.text
+        # left as it was
+        await explorer.press("ctrl+s")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        assert explorer.session is session
+        # no amount of memory
+        form = await open_settings(explorer)
+        form.query_one("#budget").value = "3 XiB"
+        await explorer.shown("memory “3 XiB” is not an amount of memory")
+        await explorer.keys("ctrl+s")
+        assert explorer.app.screen is form
+        # a smaller budget
+        plan = keep_plan(trace.program, 4, 400 * 1024)
+        form.query_one("#budget").value = "400KiB"
+        await explorer.shown(f"80 tokens: {readable(plan.total)} of values, {readable(plan.bytes)} kept")
+        assert explorer.session.budget == 512 << 20
+        await explorer.keys("ctrl+s")
+        await explorer.until(lambda: explorer.session.budget == 400 * 1024)
+        await explorer.settled()
+        assert explorer.session.trace.plan.names == plan.names
+        await explorer.go("encoder.0.self_attention.weights")
+        assert explorer.session.trace.held_bytes <= 400 * 1024
+        await explorer.press("u")
+        assert explorer.session.budget == 512 << 20
+
+
+AMOUNTS = {"512MiB": 512 << 20, "2 GiB": 2 << 30, "0": 0, "1.5kib": 1536}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [*AMOUNTS.items(), *((text, None) for text in ("x", "much", "-1", "", "3 XiB", "9999 TiB"))]
+)
+def test_amounts_are_read_as_people_write_them(text, size):
+    assert parse_size(text) == size
