@@ -22,6 +22,7 @@ from training_runs import at_rest, screen_of, settings, steps, trained, training
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.runs import Snapshots
 from tui_transformer.explorer.tools.train import screen as train
+from tui_transformer.explorer.tools.train.panel import LEAST, MOST, SHARE, Throttle
 from tui_transformer.explorer.tools.train.screen import TrainingLine, TrainScreen
 from tui_transformer.learning.run import STATE, Run, checkpoints
 from tui_transformer.learning.tasks import TASKS
@@ -43,7 +44,6 @@ async def test_single_steps_are_those_of_the_loop_are_drawn_and_are_kept_when_on
         await steps(explorer, 1)
         # gradient norms for each layer
         record = training_of(explorer).status.record
-        assert record is not None
         for layer in ("embedding", "encoder.0", "decoder.0", "output"):
             assert re.search(rf"{layer} +█", explorer.text), layer
         total = math.sqrt(sum(norm**2 for norm in record.norms.values()))
@@ -288,7 +288,6 @@ def test_a_signal_while_training_saves(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code, str(run)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
         assert program.stdout.readline() == "training\n"
         program.send_signal(signal.SIGTERM)
         program.wait(timeout=20)
@@ -296,3 +295,15 @@ def test_a_signal_while_training_saves(tmp_path):
     assert int(newest.name) > 2
     assert (newest / STATE).exists()
     assert logged(run)[-1]["step"] == int(newest.name)
+
+
+@pytest.mark.parametrize(("cost", "wait"), [(0.0, LEAST), (0.02, 0.02 / SHARE), (10.0, MOST)])
+def test_the_next_drawing_waits_for_its_share_of_the_time(cost, wait):
+    now, spent = [0.0], [0.0]
+    throttle = Throttle(lambda: now[0], lambda: spent[0])
+    assert throttle.due()
+    spent[0] += cost
+    now[0] = wait - 0.001
+    assert not throttle.due()
+    now[0] = wait + 0.001
+    assert throttle.due()
