@@ -60,7 +60,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
         await explorer.settled()
         # a file that is no survey keeps the prompt
         await explorer.answer(str(path.parent / "a.csv"))
-        await explorer.shown("not the result of")
+        await explorer.shown("not the result")
         await explorer.answer(str(path))
         await explorer.shown("survey of story", "highest first", "table 1 of")
         screen = explorer.app.screen
