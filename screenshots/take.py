@@ -28,7 +28,7 @@ WIDE, NARROW = (160, 45), (80, 24)
 SENTENCE = "The waves crashed forcefully against the shore!"
 ATTENTION = "encoder.0.self_attention"
 FONT = "DejaVu Sans Mono"
-SETTLED = 0.15
+SETTLED = 0.02
 """Seconds after which nothing moves: heads and chart follow the cell after a moment."""
 
 
@@ -264,7 +264,7 @@ async def _train(pilot: Pilot[Any], steps: int) -> None:
 
 async def _settle(pilot: Pilot[Any]) -> None:
     await pilot.pause(SETTLED)
-    while pilot.app.worker.busy:  # type: ignore[attr-defined]
+    while not pilot.app.settled:  # type: ignore[attr-defined]
         await pilot.pause(SETTLED)
 
 
