@@ -142,6 +142,7 @@ async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: p
         await explorer.shown("computing", "esc ends")
         await gate.open(explorer)
         await explorer.until(lambda: "esc ends" not in explorer.text)
+        await explorer.settled()
         # what is taken back is no longer said
         await gate.hold(explorer, "}")
         await explorer.shown("computing", "esc ends")
