@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 from textual.app import App
 from textual.events import Resize
@@ -179,3 +179,15 @@ async def test_what_cannot_be_done_as_a_file_cannot_be_read_is_said(monkeypatch:
         await failing(explorer)
         await explorer.press("space")
         assert explorer.app.screen is main
+
+
+async def test_a_dialog_names_the_keys_that_fit_also_once_its_size_is_another():
+    async with exploring(WIDE) as explorer:
+        await explorer.press("comma")
+        fits = {}
+        for size in (WIDE, SMALL, WIDE):
+            await explorer.resize(*size)
+            await explorer.settled()
+            fits[size] = next(line for line in explorer.text.splitlines() if "ctrl+s apply" in line)
+        assert "choose" in fits[WIDE]
+        assert "choose" not in fits[SMALL]

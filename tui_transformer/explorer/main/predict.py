@@ -17,8 +17,8 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.explorer.main.panes.lines import step_words, stop_title
 from tui_transformer.explorer.main.question import NOTHING_CHOSEN, Question, chosen, made_from, question
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
-from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
-from tui_transformer.explorer.shell.keymap import key_line
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import count_answer
@@ -131,16 +131,13 @@ class PredictScreen(Dialog[bool]):
         self.query_one(LineInput).focus()
 
     def on_resize(self) -> None:
-        """Ask under the matrices where they show no numbers beside the question; write the keys that fit."""
+        """Ask under the matrices where they show no numbers beside the question."""
         width = self.app.size.width
         matrices = ((self._scene.view, self._scene.scale), *((each.view, each.scale) for each in self._operands))
         self.set_class(any(width * 3 // 5 < columns_needed(*each) <= width for each in matrices), "-under")
-        self.call_after_refresh(self._show_keys)
 
-    def _show_keys(self) -> None:
-        for box in self.query("#box"):
-            actions = PREDICTED if self._revealed else self.actions()
-            box.border_subtitle = key_line(actions, self.app, max(box.outer_size.width - CORNERS, 0))
+    def actions(self) -> Sequence[Action]:
+        return PREDICTED if self._revealed else self.ACTIONS
 
     def on_key(self, event: Key) -> None:
         """The arrows move in the list while an answer is typed; space before anything is typed goes on."""
@@ -181,7 +178,7 @@ class PredictScreen(Dialog[bool]):
         self.query_one(LineInput).value = ""
         self._draw()
         self._show_values()
-        self._show_keys()
+        self.show_keys()
         self.query_one("#box").scroll_end(animate=False)
 
     def _show_values(self) -> None:

@@ -19,7 +19,6 @@ from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
 
-
 CORNERS = 6
 """Columns of the border that its keys cannot have."""
 
@@ -75,8 +74,15 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
             box.border_title = Content(visible(self._title))
-            box.border_subtitle = key_line(self.actions(), self.app, max(self.app.size.width - CORNERS, 0))
             yield from self.body()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_keys)
+
+    def show_keys(self) -> None:
+        """Write into the border the keys that fit."""
+        for box in self.query("#box"):
+            box.border_subtitle = key_line(self.actions(), self.app, max(box.outer_size.width - CORNERS, 0))
 
     def body(self) -> ComposeResult:
         """The widgets in the box; where a dialog names none, its text, which scrolls."""
