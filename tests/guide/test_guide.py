@@ -157,6 +157,8 @@ def test_every_stop_fits_its_panel_and_leads_to_a_cell_of_a_known_step(name: str
     # every tour begins with its question
     assert tour_question(name).endswith("?")
     assert len(tour_question(name)) <= 72
+    said = tomllib.loads((texts.ROOT / "en" / "tours" / f"{name}.toml").read_text("utf-8"))["about"]
+    assert (tour_question(name), texts.tour_model(name)) == (said["question"], said.get("model", name))
 
 
 def test_stops_stay_inside_the_models_of_their_tours() -> None:
