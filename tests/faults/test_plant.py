@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,12 @@ def test_every_line_of_the_table_is_in_the_source():
     if not (ROOT / PACKAGE).is_dir():
         pytest.skip("the package is not beside the tests")
     assert list(missing_from(ROOT / PACKAGE, (*FAULTS, *OF_THE_STRUCTURE)).values()) == []
+
+
+def test_every_test_of_the_table_is_there():
+    for test in (fault.test for fault in (*FAULTS, *OF_THE_STRUCTURE)):
+        path, name = test.partition("[")[0].split("::")
+        assert re.search(rf"def {name}\(", (ROOT / path).read_text("utf-8")), test
 
 
 @pytest.mark.parametrize("text", ["", "another line", "{line} and again {line}", None])
