@@ -25,6 +25,7 @@ from tui_transformer.diagnosis.causes.cause import (
 )
 from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Sinusoid
 from tui_transformer.engine.program import Step
 from tui_transformer.records import replace
@@ -230,7 +231,7 @@ def _other_angles(op: object, heads: int) -> Iterator[tuple[str, tuple[float, ..
     powers = [theta ** (-i / op.half) for i in range(op.half)]
     if op.factor == 1.0 and math.isfinite(theta) and np.allclose(powers, op.frequencies, rtol=1e-4):
         theta = float(f"{theta:.4g}")
-        own = f"θ = {theta:g}"
+        own = f"θ = {spoken(theta, 6)}"
         exponents = {"integer": 0.0, "i/d_k": 1 / width, "4i/d_k": 4 / width, "2i/d_model": 2 / (width * heads)}
         for said, exponent in exponents.items():
             key = "rotary-exponent/integer" if said == "integer" else "rotary-exponent"
