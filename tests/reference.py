@@ -1,10 +1,11 @@
-"""The reference checkpoints, and what an independent implementation computes for them."""
+"""The reference checkpoints, what an independent implementation computes for them, and what several folders measure."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+import tracemalloc
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,13 @@ def check_same(again: Model, model: Model, ids: list[Any], last: str = "output.l
         np.testing.assert_array_equal(new[name], old[name])
     close = 1e-5 if old[last].dtype == np.float32 else 1e-12
     np.testing.assert_allclose(new[last], old[last], rtol=close, atol=close)
+
+
+def peak(action: Callable[[], object]) -> int:
+    """The most memory that an action takes."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

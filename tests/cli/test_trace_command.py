@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import REFERENCES, Run
+from reference import peak
 
 from tui_transformer import Metric, gradients_of
 from tui_transformer.cli import output
@@ -283,15 +283,6 @@ def test_files_are_compared_in_runs(tmp_path: Path, save: Callable[..., None], o
     assert (x.beyond, x.index, x.shapes) == (True, (1, 3, 2), ((3, 5, 4), (3, 5, 4)))
     assert x.largest == pytest.approx(0.5)
     assert (y.beyond, y.largest) == (False, 0.0)
-
-
-def peak(action: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_probabilities_are_never_whole(tmp_path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 import pytest
 from comparing import assert_same, cut, random_region
-from reference import REFERENCES
+from reference import REFERENCES, peak
 
 from tui_transformer.engine import parts
 from tui_transformer.engine.axis import whole
@@ -195,16 +193,6 @@ def test_running_through_does_not_make_dropped_steps_whole(model, runs):
     trace.compute()
     assert trace.held == trace.plan.names
     assert runs["Scores"] == SIZES["layers"] * SIZES["heads"] * math.ceil(len(IDS) / 3)
-
-
-def peak(action: Callable[[], object]) -> int:
-    """The most memory that an action takes."""
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def peak_of(layers: int) -> int:
