@@ -29,7 +29,7 @@ SENTENCE = "The waves crashed forcefully against the shore!"
 ATTENTION = "encoder.0.self_attention"
 FONT = "DejaVu Sans Mono"
 SETTLED = 0.02
-"""Seconds after which nothing moves: heads and chart follow the cell after a moment."""
+"""Seconds between two looks whether something is about to be shown: heads and chart follow the cell after a moment."""
 
 
 @dataclass(frozen=True)

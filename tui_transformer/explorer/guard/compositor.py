@@ -272,10 +272,9 @@ def _apply(self: Any, node: DOMNode, *, animate: bool = False, **_: object) -> N
     kind, way = (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
     rules, classes, states = _asked(self, kind, node)
     names = [(type(each), each.id, classes & each._classes) for each in way]
-    tests = [each._PSEUDO_CLASSES for each in way]
     are = [
-        frozenset(state for state in states & test.keys() if test[state](each))
-        for each, test in zip(way, tests, strict=True)
+        frozenset(state for state in states & each._PSEUDO_CLASSES.keys() if each._PSEUDO_CLASSES[state](each))
+        for each in way
     ]
     seen = kind, rules, (*names, *are)
     if vars(node).get("_styled") == (way, seen) and isinstance(node, Widget):

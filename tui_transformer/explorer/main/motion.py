@@ -48,11 +48,7 @@ class Motion:
 
     def follow(self, before: Scene, made: Scene) -> None:
         """Begin where a scene that was just drawn leads on from the one before; go on where it is of the same cell."""
-        old, new = self._scene, made.step
-        same = old is not None and all(
-            getattr(old, each) == getattr(made, each) for each in ("position", "view", "size")
-        )
-        if same and old and old.step is not None and new is not None and old.step.view is new.view:
+        if self._scene is not None and _is_of_the_same(self._scene, made):
             self._scene = made
             self._draw()
             return
@@ -149,3 +145,9 @@ def leads_on(before: Scene, made: Scene) -> bool:
         return False  # another matrix is drawn, or none, or one goes the other way round
     by = stops.index(there) - stops.index(here)
     return by > 0 if made.is_told else by == 1 and made.session is before.session
+
+
+def _is_of_the_same(scene: Scene, other: Scene) -> bool:
+    """Whether two scenes differ in what is beside the matrix at most."""
+    alike = all(getattr(scene, each) == getattr(other, each) for each in ("position", "view", "size"))
+    return alike and scene.step is not None and other.step is not None and scene.step.view is other.step.view

@@ -178,7 +178,7 @@ class PredictScreen(Dialog[bool]):
         self.query_one(LineInput).value = ""
         self._draw()
         self._show_values()
-        self.show_keys()
+        self._show_keys()
         self.query_one("#box").scroll_end(animate=False)
 
     def _show_values(self) -> None:

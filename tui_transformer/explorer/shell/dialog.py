@@ -77,10 +77,9 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
             yield from self.body()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.show_keys)
+        self.call_after_refresh(self._show_keys)
 
-    def show_keys(self) -> None:
-        """Write into the border the keys that fit."""
+    def _show_keys(self) -> None:
         for box in self.query("#box"):
             box.border_subtitle = key_line(self.actions(), self.app, max(box.outer_size.width - CORNERS, 0))
 
