@@ -176,8 +176,8 @@ def read_toml(path: Path, largest: int, only: str = "") -> dict[str, Any]:
     try:
         text = data.decode()
         if only:
-            _, header, below = text.partition(f"[{only}]\n")
-            text = header + below.partition("\n[")[0]
+            table = re.search(rf"^\[{only}\].*?(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
+            text = table[0] if table else ""
         many = any(line.count(".") > 31 for line in text.split("\n"))  # to look for one takes a third of reading
         if many and (deep := _DEEP_NAME.search(text)):
             raise InputError(

@@ -245,8 +245,10 @@ def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: P
     assert help_text("cell", "de", translated.parent) == "# Zelle\n"
     assert help_text("matrix", "de", translated.parent) == help_text("matrix")
     # the question of a tour
-    (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
-    assert tour_question("question", "de", translated.parent) == "Woher kommt .99?"
+    for name, ends in (("question", "\n"), ("encoder", "\r\n")):  # also as Windows ends its lines
+        written = ends.join(("# [about]: a tour", "[about] # itself", 'question = "Woher kommt .99?"', "", "[a]", "="))
+        (translated / "tours" / f"{name}.toml").write_bytes(written.encode())
+        assert tour_question(name, "de", translated.parent) == "Woher kommt .99?"
     assert tour_question("dates", "de", translated.parent) == tour_question("dates")
     assert texts.languages(translated.parent) == ("en", "de")
 
