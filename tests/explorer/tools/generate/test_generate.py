@@ -96,8 +96,12 @@ async def test_each_step_writes_the_token_that_the_library_writes_of_a_distribut
 
 async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_hand_is_undone():
     async with exploring(WIDE, model="decoder") as explorer:
-        # opened in the explorer at the probabilities of the next token
-        await explorer.press("W", "space", "space", "E")
+        # opened in the explorer at the probabilities of the next token; keys wait for the prompt to be read
+        held = threading.Event()
+        explorer.app.worker.between(lambda: held.wait(20))
+        await explorer.keys("W", "space", "space", "E")
+        held.set()
+        await explorer.settled()
         assert explorer.session.encoding.ids == greedy(2)
         assert explorer.stop == "output.probabilities"
         assert explorer.position.place.row == 9

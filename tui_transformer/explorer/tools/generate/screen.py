@@ -223,8 +223,7 @@ class GenerateScreen(ExplorerScreen[None]):
             self._follow()
 
     def action_settings(self, field: str = "greedy") -> None:
-        draft = self.writing.draft
-        if draft is None or self.writing.waits(partial(self.action_settings, field)):
+        if self.writing.waits(partial(self.action_settings, field)) or (draft := self.writing.draft) is None:
             return
 
         def use(settings: Settings | None) -> None:
@@ -281,8 +280,7 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def action_explore(self) -> None:
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""
-        draft = self.writing.draft
-        if draft is None or self.writing.waits(self.action_explore):
+        if self.writing.waits(self.action_explore) or (draft := self.writing.draft) is None:
             return
         ids, source = draft.state.ids, draft.writer.source
         try:
@@ -310,8 +308,7 @@ class GenerateScreen(ExplorerScreen[None]):
         copy_line(self, shell_line(self.session, "generate", *own, "--max-new-tokens", str(count)))
 
     def action_export(self) -> None:
-        draft = self.writing.draft
-        if draft is None or self.writing.waits(self.action_export):
+        if self.writing.waits(self.action_export) or (draft := self.writing.draft) is None:
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
 

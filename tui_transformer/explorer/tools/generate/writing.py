@@ -107,8 +107,8 @@ class Writing:
 
     def backward(self) -> None:
         """Look at the distribution that the token before was chosen from."""
-        draft, screen = self.draft, self._requests.screen
-        if draft is None or self.waits(self.backward):
+        screen = self._requests.screen
+        if self.waits(self.backward) or (draft := self.draft) is None:
             return
         if draft.place:
             self.go(draft.place - 1)
