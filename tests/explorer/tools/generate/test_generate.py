@@ -121,6 +121,16 @@ async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_h
         assert text == (*state.ids, int(np.argsort(-state.logits, kind="stable")[2]))
         await explorer.press("left")
         assert "chosen by hand" in explorer.text
+        # moving in the list before it has come moves in the one that comes
+        held.clear()
+        explorer.app.worker.between(lambda: held.wait(20))
+        await explorer.keys("right", "left", "down", "down")
+        held.set()
+        await explorer.settled()
+        tokens = explorer.app.screen.query_one(LineList)
+        assert tokens.cursor == 4
+        await explorer.press("right")
+        assert tokens.cursor == 0
         await explorer.press("u")
         assert written(explorer) == greedy(3)
         await explorer.press("U")

@@ -77,9 +77,9 @@ class GenerateScreen(ExplorerScreen[None]):
         super().__init__()
         self.port, self.session, self._writer, self._edits = port, port.session, start.writer, start.edits
         self._begun_with = self.steering
-        self.requests = Requests(self, port.worker, self.show_lines)
+        self.requests = Requests(self, port.worker, self.show_lines, here=lambda: False)
         self.view = GenerateView()
-        self.writing = Writing(self.requests, self._show, self.view.show_text)
+        self.writing = Writing(self.requests, self._show, self.view.show_text, self.view.leave)
         self.writing.failed = self._follow
         self._written = Written(self)
 

@@ -96,7 +96,7 @@ class GenerateView(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.shown: GenerationView | None = None
-        self._layer = 0
+        self._layer = self._left_at = 0
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
@@ -146,6 +146,10 @@ class GenerateView(Vertical):
         if self.shown is not None:
             self.show(self.shown, self._layer)
 
+    def leave(self) -> None:
+        """Another list is on its way: the cursor starts in it as far from its start as it moves until then."""
+        self._left_at = self.query_one(LineList).cursor or 0
+
     def show_text(self, draft: Draft) -> None:
         text, prompt = self.query_one("#text", TokenText), draft.state.prompt
 
@@ -192,8 +196,10 @@ class GenerateView(Vertical):
             name = token_name(model, before, choice.token)
             return columns.entry(choice, name, bar, inks, marked=choice.token == draft.marked)
 
+        moved = (tokens.cursor or 0) - self._left_at
         tokens.show(len(listed), entry)
-        tokens.cursor = next(index for index, choice in enumerate(listed) if choice.token == draft.marked)
+        marked = next(index for index, choice in enumerate(listed) if choice.token == draft.marked)
+        self._left_at = tokens.cursor = max(min(marked + moved, len(listed) - 1), 0)
         self._written.write("columns", columns.heading(inks), grows=True)
         draw = drawn(draft, token_name(model, before, draft.state.candidate))
         text = "\n".join(line for line in (facts(shown), visible(draw)) if line)

@@ -31,13 +31,24 @@ class Writing:
     """
 
     def __init__(
-        self, requests: Requests, show: Callable[[GenerationView], None], moved: Callable[[Draft], None]
+        self,
+        requests: Requests,
+        show: Callable[[GenerationView], None],
+        moved: Callable[[Draft], None],
+        leave: Callable[[], None],
     ) -> None:
-        """Nothing is written yet; `moved` shows that another place is looked at, before what is there was gathered."""
+        """Nothing is written yet.
+
+        Args:
+            requests: Of the screen.
+            show: Shows what was gathered.
+            moved: Shows that another place is looked at, before what is there was gathered.
+            leave: Called before what is to take the place of what is shown is made.
+        """
         self.history: History[Draft] | None = None
         self.layer = 0
         self.failed: Callable[[], None] = lambda: None
-        self._requests, self._show, self._moved = requests, show, moved
+        self._requests, self._show, self._moved, self._leave = requests, show, moved, leave
         self._writing = self._goes_on = False
         self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
         requests.failed = lambda _: self._failed()
@@ -58,6 +69,7 @@ class Writing:
         """Let the worker make another draft and gather what is shown of it; pushed, undo has the one before."""
         layer = self.layer
         self._writing = True
+        self._leave()
         self._requests.cancel(GATHER)
         self._requests.ask(WRITE, AT_ONCE + 1, lambda task: view_of(work(task), layer), partial(self._take, push))
 
@@ -76,13 +88,14 @@ class Writing:
         draft, layer = self.draft, self.layer
         if draft is None:
             return
+        self._leave()
         self._moved(draft)
 
         def work(task: Task) -> GenerationView:
             task.report("the cache")
             return view_of(draft, layer)
 
-        self._requests.ask(GATHER, AT_ONCE + 1, work, self._show)
+        self._requests.ask(GATHER, AT_ONCE, work, self._show)
 
     def restore(self, way: Way) -> None:
         if self.history is not None and self.history.turn(way):
