@@ -208,7 +208,7 @@ class Explorer:
         self.app._driver._size = size
         self.app.post_message(events.Resize(size, size))
         await self.until(lambda: self.app.screen._compositor.size == size)
-        await self.handled()
+        await self.settled()
 
 
 @asynccontextmanager

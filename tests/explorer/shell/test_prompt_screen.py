@@ -126,7 +126,6 @@ async def test_the_sentence_is_edited_in_its_place():
             await explorer.resize(width, height)
             await explorer.press("slash")
             await explorer.resize(width + 20, height + 5)
-            await explorer.handled()
             pane, box = explorer.main.query_one(SentencePane).region, explorer.app.screen.query_one("#box").region
             if pane:
                 assert (box.offset, box.width) == (pane.offset, pane.width)
