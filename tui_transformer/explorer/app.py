@@ -147,10 +147,6 @@ class ExplorerApp(GuardedApp):
         if action := event.style.meta.get(CLICKED):
             await self.screen.run_action(action)
 
-    def say(self, message: str) -> None:
-        """Show a message of whoever serves."""
-        self.notify(message, markup=False)
-
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""
         self.collecting.end()

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
 
 from textual import events
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
+from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.gate import QUIT, REDRAW, SAY
 from tui_transformer.text.guarded import end_awaited, end_guarded
-
-
-@runtime_checkable
-class Shown(Protocol):
-    """An app that draws everything again, and says something, when a thread asks for it."""
-
-    def post(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on the screen's thread."""
-
-    def draw_again(self) -> None:
-        """Write all of the screen."""
-
-    def say(self, message: str) -> None:
-        """Show a message that goes away by itself."""
 
 
 class VisitorDriver(MeasuringDriver, WebDriver):
@@ -39,12 +25,11 @@ class VisitorDriver(MeasuringDriver, WebDriver):
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
         """Do what whoever serves asks for; called on the thread that reads."""
-        app: object = self._app
         if packet_type == QUIT:
             end_guarded(for_good=True)
-        if packet_type == REDRAW and isinstance(app, Shown):
-            app.post(app.draw_again)
-        elif packet_type == SAY and isinstance(app, Shown):
-            app.post(app.say, str(payload.get("text", "")))
+        if packet_type == REDRAW and isinstance(self._app, GuardedApp):
+            self._app.post(self._app.draw_again)
+        elif packet_type == SAY and isinstance(self._app, GuardedApp):
+            self._app.post(partial(self._app.notify, str(payload.get("text", "")), markup=False))
         else:
             super().on_meta(packet_type, payload)
