@@ -79,7 +79,7 @@ class GenerateScreen(ExplorerScreen[None]):
         self._begun_with = self.steering
         self.requests = Requests(self, port.worker, self.show_lines, here=lambda: False)
         self.view = GenerateView()
-        self.writing = Writing(self.requests, self._show, self.view.show_text, self.view.leave)
+        self.writing = Writing(self.requests, self.view, self._show)
         self.writing.failed = self._follow
         self._written = Written(self)
 

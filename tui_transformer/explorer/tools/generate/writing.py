@@ -11,6 +11,7 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, view_of
+from tui_transformer.explorer.tools.generate.view import GenerateView
 from tui_transformer.session.exploration import History, Way
 from tui_transformer.session.store import AT_ONCE
 
@@ -30,25 +31,12 @@ class Writing:
         failed: Called where another draft could not be made.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        show: Callable[[GenerationView], None],
-        moved: Callable[[Draft], None],
-        leave: Callable[[], None],
-    ) -> None:
-        """Nothing is written yet.
-
-        Args:
-            requests: Of the screen.
-            show: Shows what was gathered.
-            moved: Shows that another place is looked at, before what is there was gathered.
-            leave: Called before what is to take the place of what is shown is made.
-        """
+    def __init__(self, requests: Requests, view: GenerateView, show: Callable[[GenerationView], None]) -> None:
+        """Nothing is written yet; `show` shows what was gathered, the view at once what place is looked at."""
         self.history: History[Draft] | None = None
         self.layer = 0
         self.failed: Callable[[], None] = lambda: None
-        self._requests, self._show, self._moved, self._leave = requests, show, moved, leave
+        self._requests, self._view, self._show = requests, view, show
         self._writing = self._goes_on = False
         self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
         requests.failed = lambda _: self._failed()
@@ -69,7 +57,7 @@ class Writing:
         """Let the worker make another draft and gather what is shown of it; pushed, undo has the one before."""
         layer = self.layer
         self._writing = True
-        self._leave()
+        self._view.leave()
         self._requests.cancel(GATHER)
         self._requests.ask(WRITE, AT_ONCE + 1, lambda task: view_of(work(task), layer), partial(self._take, push))
 
@@ -88,8 +76,8 @@ class Writing:
         draft, layer = self.draft, self.layer
         if draft is None:
             return
-        self._leave()
-        self._moved(draft)
+        self._view.leave()
+        self._view.show_text(draft)
 
         def work(task: Task) -> GenerationView:
             task.report("the cache")
