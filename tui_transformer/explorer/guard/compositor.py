@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -247,27 +247,16 @@ def read_style_sheets(app: App[Any], widgets: Iterable[Widget]) -> None:
 STYLES_KEPT = 1 << 13
 """Nodes in their places whose styles are kept, also for the next app and for screens that are opened again."""
 
-_STYLES: dict[object, Any] = {}
-
-
-class _Kept(NamedTuple):
-    """What Textual looks into for the styles of a node, and puts them into: under all that they depend on."""
-
-    place: object
-
-    def get(self, _: object) -> Any:
-        return _STYLES.get(self.place)
-
-    def __setitem__(self, _: object, styles: object) -> None:
-        if len(_STYLES) >= STYLES_KEPT:
-            _STYLES.clear()
-        _STYLES[self.place] = styles
+_STYLES: dict[object, tuple[list[bool], Any]] = {}
+WATCHED = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
+"""What Textual notes of a node beside its styles: which of its states its rules ask about."""
 
 
 def _apply(self: Any, node: DOMNode, *, animate: bool = False, **_: object) -> None:
     """Style a node; not again while it, and what holds it, is all that its rules ask about as it was the last time.
 
-    Textual styles all of a screen anew when a class of it changes, though it tells few widgets apart.
+    Textual styles all of a screen anew when a class of it changes, though it tells few widgets apart. What was found
+    for another in the same place is taken, without a look through all rules.
     """
     kind, way = (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
     rules, classes, states = _asked(self, kind, node)
@@ -279,9 +268,20 @@ def _apply(self: Any, node: DOMNode, *, animate: bool = False, **_: object) -> N
     seen = kind, rules, (*names, *are)
     if vars(node).get("_styled") == (way, seen) and isinstance(node, Widget):
         node.notify_style_update()
-    else:
-        vars(node)["_styled"] = way, seen
-        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=_Kept(seen))
+        return
+    vars(node)["_styled"] = way, seen
+    if (kept := _STYLES.get(seen)) is not None:
+        watched, styles = kept
+        vars(node).update(zip(WATCHED, watched, strict=True))
+        self.replace_rules(node, styles, animate=animate)
+        self._process_component_classes(node)
+        return
+    found: dict[object, Any] = {}
+    USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=found)
+    for styles in found.values():
+        if len(_STYLES) >= STYLES_KEPT:
+            _STYLES.clear()
+        _STYLES[seen] = [getattr(node, name) for name in WATCHED], styles
 
 
 def _asked(self: Any, kind: object, node: DOMNode) -> tuple[tuple[RuleSet, ...], frozenset[str], set[str]]:
