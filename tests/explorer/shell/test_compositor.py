@@ -223,10 +223,14 @@ async def test_widgets_that_are_not_styled_again_have_the_styles_that_they_would
         for key in KEYS:
             await explorer.press(key)
             for node in [each for each in explorer.app.screen.walk_children(with_self=True) if each.is_attached]:
-                before, parts = node.styles.base.get_rules(), {**node._component_styles}
+                before, parts, watched = node.styles.base.get_rules(), {**node._component_styles}, watched_of(node)
                 style(explorer.app.stylesheet, node)
                 assert node.styles.base.get_rules() == before, (key, node)
-                assert node._component_styles == parts, (key, node)
+                assert (node._component_styles, watched_of(node)) == (parts, watched), (key, node)
+
+
+def watched_of(node: Widget) -> list[bool]:
+    return [getattr(node, name) for name in compositor.WATCHED]
 
 
 async def test_a_class_that_no_rule_asks_about_styles_nothing_again(monkeypatch) -> None:
