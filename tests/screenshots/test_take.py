@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tui_transformer.explorer.recorded import Animation, Shot
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "screenshots" / "take.py"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -55,13 +57,32 @@ def test_an_unknown_scene_is_refused_with_the_names_of_all(
     assert "attention-example" in said
 
 
+DRAWN = 3
+"""Screens of what moves that a test draws: each takes a fifth of a second, and shows no more than a picture does."""
+
+
 @pytest.mark.slow
-def test_the_walk_at_the_top_of_the_readme_moves(tmp_path: Path) -> None:
+def test_what_moves_in_the_readme_is_played_to_its_end_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     image = pytest.importorskip("PIL.Image")
-    done = take(tmp_path, "walk")
-    assert done.returncode == 0, done.stderr
-    with image.open(tmp_path / "walk.gif") as picture:
-        assert picture.n_frames > 30
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    from take import MOVING, take_moving
+
+    shots, draw = list[Shot](), Animation.add
+
+    def add(self: Animation, shot: Shot) -> None:
+        shots.append(shot)
+        if len(shots) <= DRAWN:
+            draw(self, shot)
+
+    monkeypatch.setattr(Animation, "add", add)
+    for name, keys in MOVING.items():
+        shots.clear()
+        take_moving(tmp_path / f"{name}.gif", keys)
+        assert len({"".join(strip.text for strip in shot.strips) for shot in shots}) > 30
+        with image.open(tmp_path / f"{name}.gif") as picture:
+            assert picture.n_frames == DRAWN
 
 
 TAKE_PART = """

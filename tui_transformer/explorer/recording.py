@@ -29,8 +29,8 @@ from tui_transformer.session.scene import Scene
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import ViewState
 
-SETTLED = 0.15
-"""Seconds after which nothing moves: heads and chart follow the cell after a moment."""
+SETTLED = 0.02
+"""Seconds between two looks at whether all is there that was asked for."""
 
 PATIENCE = 600.0
 """Seconds that a stop may take."""
@@ -208,4 +208,4 @@ async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool
         if loop.time() > end:
             raise InputError(f"a screen was not there after {PATIENCE:.0f} seconds")
         await pilot.pause(SETTLED)
-    await pilot.pause(SETTLED)
+    await pilot.pause()
