@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
@@ -41,15 +39,6 @@ KEYS = {**PLAIN_KEYS, **SIZES, "intermediate_size": "n_inner"}
 OTHER_NAMES = {key: field for field, key in SIZES.items()}
 
 
-def _third(place: int) -> Part:
-    """Query (0), key (1) or value (2) of `c_attn`, whose columns hold them side by side."""
-
-    def take(tensor: Host, _: Any) -> Host:
-        return np.split(tensor, 3, axis=-1)[place]
-
-    return Part("attn.c_attn", take)
-
-
 LAYER = "transformer.h.{}"
 PARTS: Mapping[str, str | Part] = {
     "embedding.tokens": "transformer.wte",
@@ -58,9 +47,7 @@ PARTS: Mapping[str, str | Part] = {
         DECODER_LAYER,
         LAYER,
         norm="ln_1",
-        query=_third(0),
-        key=_third(1),
-        value=_third(2),
+        **side_by_side("attn.c_attn", lambda config: (config.hidden_size,) * 3, axis=-1),
         output="attn.c_proj",
         feed_norm="ln_2",
         hidden="mlp.c_fc",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tui_transformer.errors import UsageError
@@ -120,35 +121,23 @@ class Rope:
         contexts = {"dynamic": self.context, "longrope": self.original_max_position_embeddings}
         if self.rope_type not in contexts:
             return Rotary(frequencies, factor)
-        return Rotary(frequencies, factor, contexts[self.rope_type], Longer(self, width))
+        return Rotary(frequencies, factor, contexts[self.rope_type], partial(self.longer, width))
 
     def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
         frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
         return tuple(scaling(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
 
+    def longer(self, width: int, tokens: int) -> tuple[float, ...]:
+        """The frequencies of a sentence of more tokens than the model was made for, of `dynamic` or `longrope`.
 
-@dataclass(frozen=True)
-class Longer:
-    """The frequencies of sentences that are longer than a model was made for.
-
-    Attributes:
-        rope: Of kind `dynamic` or `longrope`.
-        width: Columns that are turned.
-    """
-
-    rope: Rope
-    width: int
-
-    def __call__(self, tokens: int) -> tuple[float, ...]:
-        """With `longrope` the second list of divisors; with `dynamic` a larger θ, by the length of the sentence.
-
+        With `longrope` the second list of divisors; with `dynamic` a larger θ, by the length of the sentence:
         θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)), as published (NTK-aware scaling, 2023).
         """
-        if self.rope.rope_type == "longrope":
-            return self.rope.scaled(lambda rope, frequency, pair, _: frequency / rope.long_factor[pair], self.width)
-        growth = self.rope.factor * tokens / self.rope.context - (self.rope.factor - 1.0)
-        theta = self.rope.rope_theta * growth ** (self.width / (self.width - 2))
-        return replace(self.rope, rope_theta=theta).scaled(_kept, self.width)
+        if self.rope_type == "longrope":
+            return self.scaled(lambda rope, frequency, pair, _: frequency / rope.long_factor[pair], width)
+        growth = self.factor * tokens / self.context - (self.factor - 1.0)
+        theta = self.rope_theta * growth ** (width / (width - 2))
+        return replace(self, rope_theta=theta).scaled(_kept, width)
 
 
 def read_rope(
