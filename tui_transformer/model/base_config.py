@@ -13,7 +13,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, a_size, check_settings, optional, renamed, shown, truth
 from tui_transformer.model.description import SentenceHead, Transformer
-from tui_transformer.model.labels import Labels, Layout, label_head, layouts_of, read_labels
+from tui_transformer.model.labels import Labels, Layout, label_head, read_labels
 from tui_transformer.model.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
@@ -46,7 +46,7 @@ class BaseConfig:
         fixed: Keys that would change what is computed, and the one value that is.
         checks: Field → what its value has to be.
         of_the_file: Fields that are no settings: `config.json` does not have them.
-        layouts: How classifiers of the family make logits of labels, by their task; where `LAYOUTS` does not say.
+        layouts: How classifiers of the family make logits of labels, by their task.
         weights: Where the weights of a program are in a file; by default under their own names.
         wrapped: What classifiers have in front of the names of all layers.
         starts_padded: A decoder beside an encoder begins with padding, where the file says nothing else.
@@ -113,7 +113,7 @@ class BaseConfig:
         if self.sentence is not None:
             what = dataclasses.replace(what, head=self.sentence)
         elif self.labels is not None:
-            layout, stack = layouts_of(self)[self.labels.task], what.encoder or what.decoder
+            layout, stack = self.layouts[self.labels.task], what.encoder or what.decoder
             norm = None if stack is None else stack.norm
             what = dataclasses.replace(what, head=label_head(self.labels, layout, norm))
         return transformer(what, lengths)
@@ -191,7 +191,7 @@ class BaseConfig:
         check_settings(raw, cls.fixed)
         raw = renamed(raw, cls.other_names)
         sentence = read_sentence(raw)
-        labels = read_labels(raw, layouts_of(cls)) if sentence is None else None
+        labels = read_labels(raw, cls.layouts) if sentence is None else None
         missing = dataclasses.MISSING
         needed = {each.name: None for each in cls.settings() if each.default is each.default_factory is missing}
         config = cls(**needed | fields_of(cls, raw), labels=labels, sentence=sentence)

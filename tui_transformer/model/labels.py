@@ -59,13 +59,11 @@ class Layout:
 OF_TOKENS, OF_SPANS = Layout(), Layout(("qa_outputs",))
 
 
-def encoder(hidden: str, activation: str = "tanh", logits: str = "classifier") -> Mapping[str, Layout]:
+def of_encoder(hidden: str, activation: str = "tanh", logits: str = "classifier") -> Mapping[str, Layout]:
     """Of an encoder, whose first token stands for the sentence (Devlin et al. 2018, §4)."""
     return {TOKEN: OF_TOKENS, QUESTION: OF_SPANS, SENTENCE: Layout((logits,), hidden, activation, pool="first")}
 
 
-ROBERTA = encoder("classifier.dense", logits="classifier.out_proj")
-MODERN = Layout(hidden="head.dense", activation="gelu", norm="head.norm")
 ONE_STACK: Mapping[str, Layout] = {
     SENTENCE: Layout(("score",), pool="last"),
     TOKEN: Layout(("score", "classifier")),
@@ -81,34 +79,6 @@ BOTH_STACKS: Mapping[str, Layout] = {
 }
 """An encoder and a decoder: the decoder reads the same sentence again, and its vector at the token that ends the text
 stands for it (Lewis et al. 2019, §3.1)."""
-
-OF_T5 = {**BOTH_STACKS, TOKEN: OF_TOKENS}
-LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
-    **dict.fromkeys(("bart", "mbart"), BOTH_STACKS),
-    **dict.fromkeys(("t5", "mt5", "umt5"), OF_T5),
-    **dict.fromkeys(("roberta", "xlm-roberta", "mpnet"), ROBERTA),
-    "bert": encoder("bert.pooler.dense"),
-    "nomic_bert": encoder("nomic_bert.pooler.dense"),
-    "albert": encoder("albert.pooler"),
-    "distilbert": encoder("pre_classifier", "relu"),
-    "deberta-v2": encoder("pooler.dense", "gelu"),
-    "electra": {
-        **encoder("classifier.dense", "gelu", "classifier.out_proj"),
-        REPLACED: Layout(("discriminator_predictions.dense_prediction",), "discriminator_predictions.dense"),
-    },
-    "modernbert": {
-        SENTENCE: replace(MODERN, pool="first"),
-        TOKEN: MODERN,
-        QUESTION: replace(MODERN, logits=("classifier", "qa_outputs")),
-    },
-}
-"""By model type."""
-
-
-def layouts_of(config: Any) -> Mapping[str, Layout]:
-    """How classifiers of a family make logits of labels, by their task."""
-    layouts: Mapping[str, Layout] = config.layouts
-    return LAYOUTS.get(config.model_type, layouts)
 
 
 @dataclass(frozen=True)
@@ -234,7 +204,7 @@ def table_of(weights: WeightTable, config: Any) -> WeightTable:
     labels, sentence = getattr(config, "labels", None), getattr(config, "sentence", None)
     if sentence is not None:
         return with_sentence(weights, sentence)
-    return weights if labels is None else with_labels(weights, layouts_of(config)[labels.task])
+    return weights if labels is None else with_labels(weights, config.layouts[labels.task])
 
 
 def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> Labels | None:

@@ -19,6 +19,7 @@ from tui_transformer.model.description import (
     Transformer,
     biased_layer,
 )
+from tui_transformer.model.labels import BOTH_STACKS, Layout
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 from tui_transformer.records import dataclass, replace
 
@@ -92,6 +93,7 @@ class BartConfig(BaseConfig):
     positions: ClassVar[str] = "learned"
     defaults: ClassVar[Mapping[str, Any]] = {}
     of_the_file = frozenset({"logits_bias", "own_head", "own_table", "own_positions"})
+    layouts = BOTH_STACKS
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
         "normalize_embedding": True,
@@ -255,6 +257,7 @@ class PegasusConfig(BartConfig):
     place = "pre"
     defaults = LARGE
     positions = "halves"
+    layouts: ClassVar[Mapping[str, Layout]] = {}
     fixed: ClassVar[Mapping[str, Any]] = {
         **MBartConfig.fixed,
         "normalize_embedding": False,
@@ -275,6 +278,7 @@ class M2M100Config(BartConfig):
     place = "pre"
     defaults = LARGE | {"vocab_size": 128112, "activation_function": "relu", "scale_embedding": True}
     positions = "fairseq"
+    layouts: ClassVar[Mapping[str, Layout]] = {}
     fixed = BOTH_SIDES
 
     def __post_init__(self) -> None:
@@ -299,6 +303,7 @@ class MarianConfig(BartConfig):
     model_type = "marian"
     starts_padded = True
     positions = "halves"
+    layouts: ClassVar[Mapping[str, Layout]] = {}
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
         "normalize_embedding": False,

@@ -20,6 +20,7 @@ from tui_transformer.model.description import (
     Transformer,
     biased_layer,
 )
+from tui_transformer.model.labels import REPLACED, Layout, of_encoder
 from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
 from tui_transformer.records import dataclass, replace
@@ -199,10 +200,12 @@ class BertConfig(EncoderConfig):
     """BERT."""
 
     model_type = "bert"
+    layouts = of_encoder("bert.pooler.dense")
     weights = encoder_table("bert.", BERT_HEAD)
 
 
 LM_HEAD = word_head("lm_head.dense", "lm_head.layer_norm", ("lm_head.decoder", "lm_head"))
+LM_LAYOUTS = of_encoder("classifier.dense", logits="classifier.out_proj")
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,7 @@ class RobertaConfig(EncoderConfig):
     model_type = "roberta"
     first_row = None
     head_gelu = True
+    layouts = LM_LAYOUTS
     weights = replace(encoder_table("roberta.", LM_HEAD), prefixes=("", "data2vec_text."))
 
     vocab_size: int = 50265
@@ -225,6 +229,7 @@ class XlmRobertaConfig(EncoderConfig):
     model_type = "xlm-roberta"
     first_row = None
     head_gelu = True
+    layouts = LM_LAYOUTS
     weights = RobertaConfig.weights
 
     pad_id: int | None = 1
@@ -245,6 +250,7 @@ class MPNetConfig(EncoderConfig):
     first_row = 2
     head_gelu = True
     of_the_file = frozenset({"segments"})
+    layouts = LM_LAYOUTS
     fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "relative_attention_num_buckets": BUCKETS}
     weights = encoder_table(
         "mpnet.",
@@ -298,6 +304,7 @@ class DistilBertConfig(EncoderConfig):
         "n_layers": "num_hidden_layers",
     }
     of_the_file = frozenset({"segments", "norm_epsilon"})
+    layouts = of_encoder("pre_classifier", "relu")
     weights = encoder_table(
         "distilbert.",
         word_head("vocab_transform", "vocab_layer_norm", "vocab_projector"),
@@ -341,6 +348,10 @@ class ElectraConfig(EncoderConfig):
 
     model_type = "electra"
     head_gelu = True
+    layouts: ClassVar[Mapping[str, Layout]] = {
+        **of_encoder("classifier.dense", "gelu", "classifier.out_proj"),
+        REPLACED: Layout(("discriminator_predictions.dense_prediction",), "discriminator_predictions.dense"),
+    }
     weights = encoder_table(
         "electra.",
         word_head("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head"),

@@ -10,6 +10,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import LARGEST_SIZE, Check, layers_count, one_of, shown, size_up_to
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
 from tui_transformer.model.families.bert import CLS, EncoderConfig, encoder_table, word_head
+from tui_transformer.model.labels import of_encoder
 from tui_transformer.model.layers import Disentangled, divided
 from tui_transformer.model.weight_table import Part, layer_parts
 from tui_transformer.records import dataclass, replace
@@ -43,6 +44,7 @@ class AlbertConfig(EncoderConfig):
         "inner": "inner_group_num",
     }
     checks = dict.fromkeys(("groups", "inner"), layers_count)
+    layouts = of_encoder("albert.pooler")
     weights = encoder_table(
         "albert.",
         word_head("predictions.dense", "predictions.LayerNorm", ("predictions.decoder", "predictions")),
@@ -111,6 +113,7 @@ class DebertaConfig(EncoderConfig):
         "segments": size_up_to(LARGEST_SIZE, 0),
         "norm_rel_ebd": one_of(("none", "layer_norm")),
     }
+    layouts = of_encoder("pooler.dense", "gelu")
     weights = encoder_table(
         "deberta.",
         word_head(

@@ -32,6 +32,7 @@ from tui_transformer.model.families.rope import (
     layer_kinds,
     read_rope,
 )
+from tui_transformer.model.labels import QUESTION, SENTENCE, TOKEN, Layout, of_encoder
 from tui_transformer.model.weight_table import WeightTable, layer_parts, side_by_side
 from tui_transformer.records import dataclass, field, replace
 
@@ -41,6 +42,8 @@ THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0
 
 FUSED = side_by_side("attn.Wqkv", lambda config: (config.d_model,) * 3)
 """Query, key and value, in one matrix."""
+
+OF_TOKENS = Layout(hidden="head.dense", activation="gelu", norm="head.norm")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class ModernBertConfig(EncoderConfig):
         "norm_epsilon": "norm_eps",
     }
     of_the_file = frozenset({"segments"})
+    layouts: ClassVar[Mapping[str, Layout]] = {
+        SENTENCE: replace(OF_TOKENS, pool="first"),
+        TOKEN: OF_TOKENS,
+        QUESTION: replace(OF_TOKENS, logits=("classifier", "qa_outputs")),
+    }
     checks: ClassVar[Mapping[str, Check]] = {
         "classifier_activation": one_of(tuple(ACTIVATION_NAMES)),
         "layer_types": optional(layer_kinds),
@@ -193,6 +201,7 @@ class NomicBertConfig(EncoderConfig):
         **dict.fromkeys(("qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"), False),
     }
 
+    layouts = of_encoder("nomic_bert.pooler.dense")
     weights = replace(
         encoder_table(
             "nomic_bert.",

@@ -20,6 +20,7 @@ from tui_transformer.model.description import (
     Transformer,
 )
 from tui_transformer.model.families.bart import check_one_table, repeated
+from tui_transformer.model.labels import BOTH_STACKS, OF_TOKENS, TOKEN, Layout
 from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 from tui_transformer.records import dataclass, replace
@@ -75,6 +76,7 @@ class T5Config(BaseConfig):
     usual_feed_forward: ClassVar[str] = "relu"
     own_distances: ClassVar[bool] = False
     of_the_file = frozenset({"own_head", "encoder_alone"})
+    layouts: ClassVar[Mapping[str, Layout]] = {**BOTH_STACKS, TOKEN: OF_TOKENS}
     fixed: ClassVar[Mapping[str, Any]] = {"is_decoder": False, "is_causal": True}
     other_names: ClassVar[Mapping[str, str]] = {
         "d_model": "hidden_size",
