@@ -32,12 +32,19 @@ NORM_BEFORE, NORM_OF_OUTPUT = frozenset({"pre", "both"}), frozenset({"both", "ou
 # Attention
 
 
-def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequence, how: Attention) -> str:
-    """softmax(Q Kᵀ ÷ √d_k) V in every head, heads side by side, times W_O (Vaswani et al. 2017, §3.2)."""
+def attention(build: Builder, x: str, memory: str | None, queries: Sequence, keys: Sequence, how: Attention) -> str:
+    """softmax(Q Kᵀ ÷ √d_k) V in every head, heads side by side, times W_O (Vaswani et al. 2017, §3.2).
+
+    K and V are made of `memory`; None where all of them were kept, as those of an encoder's output are.
+    """
     kv_heads = how.kv_heads or how.heads
     query = _heads(build, "query", "Q", x, how.heads, how)  # n × d → h × n × d_k
-    key = _heads(build, "key", "K", memory, kv_heads, how)  # m × d → g × m × d_k
-    value = _heads(build, "value", "V", memory, kv_heads, how)
+    if memory is None:
+        (every,) = build.known[keys.visible]
+        key, value = (_kept(build, name, every, kv_heads, how.width) for name in ("key", "value"))
+    else:
+        key = _heads(build, "key", "K", memory, kv_heads, how)  # m × d → g × m × d_k
+        value = _heads(build, "value", "V", memory, kv_heads, how)
     if how.head_norm is not None:
         normalise = HEAD_NORMS[how.head_norms]
         query = normalise(build, query, how.head_norm, "query_norm")
@@ -52,23 +59,9 @@ def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequ
             build(f"{name}_cached", ops.Extend(), before, new)
             for name, before, new in zip(("key", "value"), kept, (key, value), strict=True)
         )
-    return _attend(build, query, key, value, queries, keys, how, build.known[x][-1])
-
-
-def attention_to_kept(build: Builder, x: str, queries: Sequence, keys: Sequence, how: Attention) -> str:
-    """The same, to keys and values that were all kept."""
-    query = _heads(build, "query", "Q", x, how.heads, how)
-    (all_keys,) = build.known[keys.visible]
-    kv_heads = how.kv_heads or how.heads
-    key, value = (_kept(build, name, all_keys, kv_heads, how.width) for name in ("key", "value"))
-    return _attend(build, query, key, value, queries, keys, how, build.known[x][-1])
-
-
-def _attend(
-    build: Builder, query: str, key: str, value: str, queries: Sequence, keys: Sequence, how: Attention, model: Axis
-) -> str:
     context = dot_product(build, query, key, value, queries, keys, how)
     concat = build("concat", ops.MergeHeads(), context)  # h × n × d_k → n × h·d_k
+    model = build.known[x][-1]
     return build("output", ops.Linear("concat W_O"), concat, *matrix(build, "output", concat, model, how.bias))
 
 

@@ -21,7 +21,6 @@ from tui_transformer.model.description import (
 from tui_transformer.model.layers import (
     ACTIVATIONS,
     attention,
-    attention_to_kept,
     embed,
     feed_forward,
     matrix,
@@ -30,9 +29,6 @@ from tui_transformer.model.layers import (
     sublayer,
 )
 from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
-
-SOURCE_VOCABULARY = "source vocabulary"
-"""The axis of the encoder's words, where the decoder has others."""
 
 
 def transformer(what: Transformer, lengths: Lengths) -> Program:
@@ -48,7 +44,7 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
         if lengths.past:  # keys and values of the encoder's output were kept
             source = kept_sequence(build, "tokens", lengths.tokens)
         else:
-            words = Axis(SOURCE_VOCABULARY, what.vocab_size) if what.target_vocab_size else vocabulary
+            words = Axis("source vocabulary", what.vocab_size) if what.target_vocab_size else vocabulary
             source = sequence(build, "tokens", lengths.tokens)
             x = embed(build, source, words, model, what.encoder.embedding)
             memory = run_stack(build.within("encoder"), x, what.encoder, source)
@@ -102,8 +98,6 @@ def _layer(build: Builder, x: str, layer: Layer, tokens: Sequence, memory: str |
     def look_at_source(inner: Builder, states: str) -> str:
         assert layer.cross is not None  # noqa: S101 - asked for below only
         assert source is not None  # noqa: S101 - a cross-attention has one
-        if memory is None:
-            return attention_to_kept(inner, states, tokens, source, layer.cross)
         return attention(inner, states, memory, tokens, source, layer.cross)
 
     x = sublayer(build.within("self_attention"), x, layer, layer.attention_place or layer.place, attend)
