@@ -31,12 +31,20 @@ BY_TYPE: Mapping[str, Check] = {
 }
 """What the value of a field has to be, by its type, where `checks` says nothing else."""
 
+KINDS: Mapping[str, str] = {
+    "sliding_window": "int | None",
+    "layer_types": "tuple[str, ...] | None",
+    "mlp_only_layers": "tuple[int, ...]",
+}
+"""Types of settings that not all families have, where the default does not tell them."""
+
 
 @dataclass(frozen=True)
 class BaseConfig:
     """Settings of a model, each a field, and the transformer that they describe. A family is one such class.
 
-    `checks` and `of_the_file` of a class are added to those of its bases.
+    `checks` and `of_the_file` of a class are added to those of its bases; `defaults` are as if they were written out
+    in the class, and what is written there counts.
 
     Class attributes:
         model_type: As in `config.json`.
@@ -46,6 +54,7 @@ class BaseConfig:
         fixed: Keys that would change what is computed, and the one value that is.
         checks: Field → what its value has to be.
         of_the_file: Fields that are no settings: `config.json` does not have them.
+        defaults: Settings and their defaults, beside those that are written out.
         layouts: How classifiers of the family make logits of labels, by their task.
         weights: Where the weights of a program are in a file; by default under their own names.
         wrapped: What classifiers have in front of the names of all layers.
@@ -66,6 +75,7 @@ class BaseConfig:
     fixed: ClassVar[Mapping[str, Any]] = {}
     checks: ClassVar[Mapping[str, Check]] = {}
     of_the_file: ClassVar[frozenset[str]] = frozenset()
+    defaults: ClassVar[Mapping[str, Any]] = {}
     layouts: ClassVar[Mapping[str, Layout]] = {}
     weights: ClassVar[WeightTable] = WeightTable()
     wrapped: ClassVar[str] = ""
@@ -80,6 +90,13 @@ class BaseConfig:
         said = [vars(each) for each in reversed(cls.__mro__)]
         cls.checks = {field: check for each in said for field, check in each.get("checks", {}).items()}
         cls.of_the_file = frozenset().union(*(each.get("of_the_file", ()) for each in said))
+        own = vars(cls)
+        given = {name: value for name, value in cls.defaults.items() if name not in own}
+        kinds = {field.name: field.type for field in dataclasses.fields(cls)} | {**KINDS}
+        types = {name: kinds.get(name, type(value).__name__) for name, value in given.items()}
+        cls.__annotations__ = {**types, **own.get("__annotations__", {})}
+        for name, value in given.items():
+            setattr(cls, name, value)
 
     def __post_init__(self) -> None:
         for field in self.settings():
@@ -198,27 +215,6 @@ class BaseConfig:
         if sentence is not None and config.has_decoder:
             raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
         return config
-
-
-KINDS: Mapping[str, str] = {
-    "sliding_window": "int | None",
-    "layer_types": "tuple[str, ...] | None",
-    "mlp_only_layers": "tuple[int, ...]",
-}
-"""Types of settings that not all families have, where the default does not tell them."""
-
-
-def set_defaults(config: type[BaseConfig], defaults: Mapping[str, Any]) -> None:
-    """Make these the defaults of fields, as if they were written out in the class; what is written there counts."""
-    own = vars(config)
-    given = {name: value for name, value in defaults.items() if name not in own}
-    kinds = {field.name: field.type for field in dataclasses.fields(config)} | {**KINDS}
-    config.__annotations__ = {
-        **{name: kinds.get(name, type(value).__name__) for name, value in given.items()},
-        **own.get("__annotations__", {}),
-    }
-    for name, value in given.items():
-        setattr(config, name, value)
 
 
 def fields_of(config: type[BaseConfig], raw: Mapping[str, Any]) -> dict[str, Any]:

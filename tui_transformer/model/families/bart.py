@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted, set_defaults
+from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
@@ -85,13 +85,11 @@ class BartConfig(BaseConfig):
     Class attributes:
         place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
         positions: "learned", or "halves" for sines unless the file has tables of positions.
-        defaults: Sizes that the family has where a file says nothing.
     """
 
     model_type = "bart"
     place: ClassVar[str] = "post"
     positions: ClassVar[str] = "learned"
-    defaults: ClassVar[Mapping[str, Any]] = {}
     of_the_file = frozenset({"logits_bias", "own_head", "own_table", "own_positions"})
     layouts = BOTH_STACKS
     fixed: ClassVar[Mapping[str, Any]] = {
@@ -142,10 +140,6 @@ class BartConfig(BaseConfig):
     own_head: bool = False
     own_table: bool = False
     own_positions: bool = False
-
-    def __init_subclass__(cls) -> None:
-        set_defaults(cls, cls.defaults)
-        super().__init_subclass__()
 
     @property
     def last_starts(self) -> bool:

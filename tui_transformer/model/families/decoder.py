@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_divides, set_defaults
+from tui_transformer.model.base_config import BaseConfig, check_divides
 from tui_transformer.model.checks import (
     LARGEST_SIZE,
     Check,
@@ -118,7 +118,6 @@ class DecoderConfig(BaseConfig):
 
     Class attributes:
         style: How the layers differ from Llama's.
-        own: Settings that the family has besides, and their defaults.
 
     Attributes:
         head: The file has logits: a matrix for them, or the embedding table used again; only its tensors tell.
@@ -127,7 +126,6 @@ class DecoderConfig(BaseConfig):
 
     places_by_mask: ClassVar[bool] = True
     style: ClassVar[Style] = LLAMA
-    own: ClassVar[Mapping[str, Any]] = {}
     weights: ClassVar[WeightTable] = WEIGHTS
     of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
     layouts: ClassVar[Mapping[str, Layout]] = ONE_STACK
@@ -162,11 +160,11 @@ class DecoderConfig(BaseConfig):
     rope_parameters: Rope | LayerRopes = field(default_factory=Rope)
 
     def __init_subclass__(cls) -> None:
-        """Give the fields their defaults, and the class those that the family has besides."""
+        """Give the fields the defaults of `SIZES`, and those that the family has besides."""
         sizes, said = sizes_of(cls.model_type), vars(cls)
         cls.title = sizes.pop("title")
         del sizes["rope_theta"]
-        set_defaults(cls, {**sizes, **cls.own})
+        cls.defaults = {**sizes, **said.get("defaults", {})}
         if cls.style.positions != "rotary":
             cls.of_the_file = NOT_TURNED | said.get("of_the_file", frozenset())
         if sizes["intermediate_size"] is None:
@@ -190,7 +188,7 @@ class DecoderConfig(BaseConfig):
         chosen, experts = self.setting("num_experts_per_tok", 0), self.setting("num_experts", 0)
         if chosen > experts:
             raise UsageError(f"num_experts_per_tok {shown(chosen)} is more than the {experts} experts")
-        if "mlp_only_layers" in self.own and self.setting("use_sliding_window"):
+        if "mlp_only_layers" in self.defaults and self.setting("use_sliding_window"):
             a_size("sliding_window", self.window)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -228,7 +226,7 @@ class DecoderConfig(BaseConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; null and 0 of some settings are none, as published."""
         given = {**raw, "use_bidirectional_attention": raw.get("use_bidirectional_attention") or None}
-        if "mlp_only_layers" in cls.own:
+        if "mlp_only_layers" in cls.defaults:
             given["mlp_only_layers"] = raw.get("mlp_only_layers") or ()
             given |= {"sliding_window": None} if raw.get("sliding_window") == 0 else {}
         rope = {"rope_parameters": cls.read_rope(raw)} if cls.style.positions == "rotary" else {}
@@ -361,11 +359,11 @@ class DecoderConfig(BaseConfig):
 
 
 def decoder(
-    model_type: str, style: Style = LLAMA, own: Mapping[str, Any] | None = None, **said: Any
+    model_type: str, style: Style = LLAMA, defaults: Mapping[str, Any] | None = None, **said: Any
 ) -> type[DecoderConfig]:
     """The configuration of a family that is told by its style, its own settings and other class attributes."""
     name = "".join(filter(str.isalnum, sizes_of(model_type)["title"]))
-    attributes = {"model_type": model_type, "style": style, "own": own or {}, **said}
+    attributes = {"model_type": model_type, "style": style, "defaults": defaults or {}, **said}
     return dataclass(frozen=True)(type(f"{name}Config", (DecoderConfig,), attributes))
 
 

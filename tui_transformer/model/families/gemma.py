@@ -24,7 +24,7 @@ class GemmaConfig(DecoderConfig):
 
     model_type = "gemma"
     style = STYLE
-    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
+    defaults: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
     checks = OF_HEADS
     fixed = ONE_SIDE
     weights = llama_like(LAST, norm=less_one("input_layernorm"), feed_norm=less_one("post_attention_layernorm"))
@@ -73,7 +73,7 @@ class Gemma3Config(DecoderConfig):
         slides=all_but_every("sliding_window_pattern"),
         theta_of_windows=("rope_local_base_freq", 1e4),
     )
-    own: ClassVar[Mapping[str, Any]] = {**OWN, "final_logit_softcapping": None, "attn_logit_softcapping": None}
+    defaults: ClassVar[Mapping[str, Any]] = {**OWN, "final_logit_softcapping": None, "attn_logit_softcapping": None}
     keys = KEYS
     checks = OF_HEADS
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "attn_logit_softcapping": None}
@@ -135,7 +135,7 @@ class Exaone4Config(DecoderConfig):
 
     model_type = "exaone4"
     style = Style(place="output", head_norms="alike", slides=_slides)
-    own: ClassVar[Mapping[str, Any]] = {"sliding_window": 4096, "layer_types": None}
+    defaults: ClassVar[Mapping[str, Any]] = {"sliding_window": 4096, "layer_types": None}
     weights = BEHIND
 
     sliding_window_pattern: str | int | None = 4

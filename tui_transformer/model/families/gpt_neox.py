@@ -48,7 +48,7 @@ class NeoxConfig(DecoderConfig):
         norm="layer",
         parallel="two norms",
     )
-    own: ClassVar[Mapping[str, Any]] = {"use_parallel_residual": True, "attention_bias": True}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_parallel_residual": True, "attention_bias": True}
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
     of_the_file = frozenset({"num_key_value_heads", "head_dim"})
     weights = WeightTable(

@@ -62,10 +62,10 @@ NemotronConfig = decoder(
 
 # With windows
 
-MistralConfig = decoder("mistral", own={"sliding_window": 4096})
+MistralConfig = decoder("mistral", defaults={"sliding_window": 4096})
 """Mistral (Jiang et al. 2023): Llama without biases, and with a window in every layer."""
 
-MinistralConfig = decoder("ministral", own={"sliding_window": 4096, "layer_types": None})
+MinistralConfig = decoder("ministral", defaults={"sliding_window": 4096, "layer_types": None})
 """Ministral (Mistral AI 2024): Mistral with a window in some layers, as `layer_types` says."""
 
 Starcoder2Config = decoder(
@@ -100,7 +100,7 @@ class SmolLm3Config(DecoderConfig):
 
     model_type = "smollm3"
     style = replace(STYLE, slides=lambda config, layer: not config.is_turned(layer))
-    own = BIASES | {"sliding_window": None, "layer_types": None, "use_sliding_window": False}
+    defaults = BIASES | {"sliding_window": None, "layer_types": None, "use_sliding_window": False}
     checks: ClassVar[Mapping[str, Check]] = {"no_rope_layers": optional(list_of(0, 1))}
 
     no_rope_layers: tuple[int, ...] | None = None
@@ -164,7 +164,7 @@ class Phi3Config(DecoderConfig):
 
     model_type = "phi3"
     style = Style(turned_in_part=True)
-    own: ClassVar[Mapping[str, Any]] = {"original_max_position_embeddings": 4096, "sliding_window": None}
+    defaults: ClassVar[Mapping[str, Any]] = {"original_max_position_embeddings": 4096, "sliding_window": None}
     weights = llama_like(**side_by_side("self_attn.qkv_proj", rows_of_heads), **GATED)
 
     @classmethod
@@ -174,7 +174,7 @@ class Phi3Config(DecoderConfig):
         kind = given.get("rope_type", given.get("type", "default")) if isinstance(given, Mapping) else "default"
         if kind not in ("default", "longrope", "su", "yarn"):
             raise UsageError(f"rope_type {shown(kind)} is not known in {cls.model_type} models: use default, longrope")
-        raw = {"original_max_position_embeddings": cls.own["original_max_position_embeddings"], **raw}
+        raw = {"original_max_position_embeddings": cls.defaults["original_max_position_embeddings"], **raw}
         if kind in ("su", "yarn"):
             raw = {**raw, "rope_scaling": {**given, "rope_type": "longrope"}}
         return super().read_rope(raw)
@@ -214,7 +214,7 @@ class Cohere2Config(DecoderConfig):
 
     model_type = "cohere2"
     style = replace(COHERE, slides=all_but_every("sliding_window_pattern"))
-    own: ClassVar[Mapping[str, Any]] = {**COHERE_OWN, "sliding_window": 4096, "layer_types": None}
+    defaults: ClassVar[Mapping[str, Any]] = {**COHERE_OWN, "sliding_window": 4096, "layer_types": None}
     keys = EPSILON
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_qk_norm": False}
     weights = TURNED_IN_PAIRS

@@ -95,7 +95,7 @@ class Qwen3MoeConfig(DecoderConfig):
 
     model_type = "qwen3_moe"
     style = QWEN3
-    own = SPARSE | {"attention_bias": False}
+    defaults = SPARSE | {"attention_bias": False}
     other_names = LOCAL_EXPERTS
     weights = llama_like(ROUTED_PARTS)
 
@@ -115,7 +115,7 @@ class MixtralConfig(DecoderConfig):
     """Mixtral (Jiang et al. 2024): Mistral with experts whose shares add up to 1 (§2.1)."""
 
     model_type = "mixtral"
-    own: ClassVar[Mapping[str, Any]] = {"sliding_window": None, "num_experts": 8, "num_experts_per_tok": 2}
+    defaults: ClassVar[Mapping[str, Any]] = {"sliding_window": None, "num_experts": 8, "num_experts_per_tok": 2}
     keys = LOCAL_EXPERTS
     other_names: ClassVar[Mapping[str, str]] = {"num_local_experts": "num_experts"}
     weights = llama_like(expert_parts("block_sparse_moe.gate", "block_sparse_moe.experts", "w3", "w1", "w2"))
@@ -147,7 +147,7 @@ class GptOssConfig(DecoderConfig):
 
     model_type = "gpt_oss"
     style = replace(BIASED, slides=every_other, usual_rope=SCALED)
-    own: ClassVar[Mapping[str, Any]] = {
+    defaults: ClassVar[Mapping[str, Any]] = {
         "num_experts": 128,
         "num_experts_per_tok": 4,
         "attention_bias": True,
