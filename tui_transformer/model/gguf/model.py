@@ -79,7 +79,11 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     raw["tie_word_embeddings"] = "output.weight" not in file.tensors
     if "token_types.weight" in file.tensors:
         raw["type_vocab_size"] = file.tensors["token_types.weight"].shape[0]
-    return {**raw, **_special(file, embedding.shape[0]), **architecture.more(file, raw)}
+    raw |= {key: settings.has(file, tensor) for key, tensor in architecture.told.items()}
+    more = architecture.more(file, raw)
+    if architecture.rotary and "rope_parameters" not in more:
+        raw["rope_parameters"] = settings.rope_of(file, raw, in_part=architecture.in_part)
+    return {**raw, **_special(file, embedding.shape[0]), **more}
 
 
 def _is_size(file: GgufFile, entry: str, *, needed: bool) -> bool:
@@ -144,6 +148,9 @@ class Architecture:
         fixed: Keys of `config.json` that the metadata do not have.
         made: How tensors differ from the published ones: ends of names → what makes them, or the setting that says of
             how many heads pairs of columns become halves.
+        told: Keys of `config.json` that are true where the first layer has a tensor.
+        rotary: It has rotary positions; all layers the same, unless `more` gives them.
+        in_part: They may be of a part of the columns of a head.
         more: Further keys of `config.json`, worked out.
     """
 
@@ -153,7 +160,10 @@ class Architecture:
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Settings = field(default_factory=dict)
     made: Mapping[str, Make | str] = field(default_factory=dict)
-    more: settings.More = settings.rope_alone
+    told: Mapping[str, str] = field(default_factory=dict)
+    rotary: bool = True
+    in_part: bool = False
+    more: settings.More = lambda _, __: {}
 
 
 # How tensors are made
@@ -180,7 +190,7 @@ _WINDOW = {"attention.sliding_window": "sliding_window"}
 _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
-_IN_PART = settings.by_tensors(in_part=True)
+_BIASES = {"attention_bias": "attn_output.bias", "mlp_bias": "ffn_up.bias"}
 _GPT_OSS = Architecture(
     "gpt_oss",
     names.GPT_OSS,
@@ -199,12 +209,15 @@ _T5 = Architecture(
         "decoder_block_count": "num_decoder_layers",
         "decoder_start_token_id": "decoder_start_token_id",
     },
+    rotary=False,
     more=settings.t5,
 )
 
 ARCHITECTURES: Mapping[str, Architecture] = {
-    "llama": Architecture("llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama),
-    "smollm3": Architecture("smollm3", made=_ROTARY, more=settings.llama),
+    "llama": Architecture(
+        "llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, told=_BIASES, more=settings.llama
+    ),
+    "smollm3": Architecture("smollm3", made=_ROTARY, told=_BIASES),
     "granite": Architecture(
         "granite",
         keys={
@@ -214,7 +227,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "logit_scale": "logits_scaling",
         },
         made=_ROTARY,
-        more=settings.llama,
+        told=_BIASES,
     ),
     "qwen2": Architecture("qwen2"),
     "qwen3": Architecture("qwen3"),
@@ -234,45 +247,49 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "gpt-oss": replace(_GPT_OSS, keys={**_GPT_OSS.keys, "expert_feed_forward_length": "intermediate_size"}),
     "gptoss": replace(_GPT_OSS, names=names.GPT_OSS_OF_OLLAMA, parts=names.EXPERTS_OF_OLLAMA),
     "phi3": Architecture("phi3", keys=_WINDOW, more=settings.phi3),
-    "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, more=_IN_PART),
+    "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, in_part=True),
     "gemma": Architecture("gemma", made=_GEMMA),
     "gemma2": Architecture("gemma2", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma2),
     "gemma3": Architecture("gemma3_text", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma3),
     "starcoder2": Architecture("starcoder2", fixed={"sliding_window": None}),
-    "stablelm": Architecture("stablelm", parts=names.STABLELM, more=settings.stablelm),
+    "stablelm": Architecture(
+        "stablelm",
+        parts=names.STABLELM,
+        told={"use_qkv_bias": "attn_q.bias", "qk_layernorm": "attn_q_norm.weight"},
+        in_part=True,
+        more=settings.stablelm,
+    ),
     "command-r": Architecture(
-        "cohere", keys={"logit_scale": "logit_scale"}, more=settings.by_tensors(use_qk_norm="attn_q_norm.weight")
+        "cohere", keys={"logit_scale": "logit_scale"}, told={"use_qk_norm": "attn_q_norm.weight"}
     ),
     "cohere2": Architecture("cohere2", keys={"logit_scale": "logit_scale", **_WINDOW}, more=settings.cohere2),
     "seed_oss": Architecture(
         "seed_oss",
         names.NORM_BETWEEN,
-        more=settings.by_tensors(
-            attention_bias="attn_q.bias", attention_out_bias="attn_output.bias", mlp_bias="ffn_up.bias"
-        ),
+        told={"attention_bias": "attn_q.bias", "attention_out_bias": "attn_output.bias", "mlp_bias": "ffn_up.bias"},
     ),
     "exaone4": Architecture("exaone4", keys=_WINDOW, more=settings.exaone4),
-    "ernie4_5": Architecture("ernie4_5", more=settings.by_tensors(use_bias="attn_q.bias")),
+    "ernie4_5": Architecture("ernie4_5", told={"use_bias": "attn_q.bias"}),
     "nomic-bert": Architecture("nomic_bert", fixed={"hidden_act": "silu"}),
     "arcee": Architecture("arcee", fixed={"hidden_act": "relu2"}, made=_ROTARY),
-    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA, more=_IN_PART),
-    "glm4": Architecture("glm4", more=settings.by_tensors(in_part=True, attention_bias="attn_q.bias")),
-    "starcoder": Architecture("gpt_bigcode", more=settings.no_rope),
+    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA, in_part=True),
+    "glm4": Architecture("glm4", told={"attention_bias": "attn_q.bias"}, in_part=True),
+    "starcoder": Architecture("gpt_bigcode", rotary=False),
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
         "falcon", parts=names.SPLIT, fixed={"alibi": False, "bias": False, "parallel_attn": True}, more=settings.falcon
     ),
-    "bloom": Architecture("bloom", parts=names.SPLIT, more=settings.no_rope),
+    "bloom": Architecture("bloom", parts=names.SPLIT, rotary=False),
     "gptneox": Architecture(
-        "gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}, more=_IN_PART
+        "gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}, in_part=True
     ),
     "gpt2": Architecture(
         "gpt2",
         made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), np.transpose),
-        more=settings.no_rope,
+        rotary=False,
     ),
-    "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, more=settings.no_rope),
+    "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, rotary=False),
     "modern-bert": Architecture(
         "modernbert",
         keys={"attention.sliding_window": "local_attention", "hidden_activation": "hidden_activation"},

@@ -20,20 +20,6 @@ More = Callable[[GgufFile, dict[str, Any]], Settings]
 """Further settings, from what the file says and those that are known."""
 
 
-def by_tensors(*, in_part: bool = False, **settings: str) -> More:
-    """Rotary positions, maybe of a part of the columns, and settings: true where the first layer has a tensor."""
-
-    def more(file: GgufFile, raw: dict[str, Any]) -> Settings:
-        there = {key: has(file, tensor) for key, tensor in settings.items()}
-        return {**there, "rope_parameters": rope_of(file, raw, in_part=in_part)}
-
-    return more
-
-
-rope_alone = by_tensors()
-"""Rotary positions of all columns, the same in every layer."""
-
-
 def has(file: GgufFile, name: str) -> bool:
     """Whether the first layer has a tensor."""
     return f"blk.0.{name}" in file.tensors
@@ -56,11 +42,9 @@ def _kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
     return [SLIDING if marks[i] else FULL for i in layers]
 
 
-def llama(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Mixtral where there are experts; biases as there are tensors."""
-    chosen = {"model_type": "mixtral"} if raw.get("num_experts") else {}
-    biases = {"attention_bias": has(file, "attn_output.bias"), "mlp_bias": has(file, "ffn_up.bias")}
-    return {**chosen, **biases, **rope_alone(file, raw)}
+def llama(_: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Mixtral where there are experts."""
+    return {"model_type": "mixtral"} if raw.get("num_experts") else {}
 
 
 GEMMA3_THETA, GEMMA3_LONGER = 1e6, 8.0
@@ -79,7 +63,7 @@ def _scores(file: GgufFile, raw: Settings) -> int:
 
 def gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The divisor of scores."""
-    return {"query_pre_attn_scalar": _scores(file, raw), **rope_alone(file, raw)}
+    return {"query_pre_attn_scalar": _scores(file, raw)}
 
 
 def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -102,7 +86,7 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
 def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """OLMo 3 where there are windows: in layers with one, rotary positions are not scaled."""
     if not raw.get("sliding_window"):
-        return rope_alone(file, raw)
+        return {}
     rope = rope_of(file, raw)
     return {
         "model_type": "olmo3",
@@ -125,21 +109,19 @@ def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     return {**old, "rope_parameters": rope}
 
 
-def stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Biases, norms of heads and parallel sublayers, as there are tensors."""
-    told = by_tensors(in_part=True, use_qkv_bias="attn_q.bias", qk_layernorm="attn_q_norm.weight")
-    return {**told(file, raw), "use_parallel_residual": not has(file, "ffn_norm.weight")}
+def stablelm(file: GgufFile, _: dict[str, Any]) -> Settings:
+    """Parallel sublayers, where there is no second norm."""
+    return {"use_parallel_residual": not has(file, "ffn_norm.weight")}
 
 
 def cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """No window, and no rotary positions, in every fourth layer."""
-    return {"layer_types": _kinds(file, raw, 4), **rope_alone(file, raw)}
+    return {"layer_types": _kinds(file, raw, 4)}
 
 
 def exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The smaller size has no windows."""
-    kinds = _kinds(file, raw, 4) if raw.get("sliding_window") else None
-    return {"layer_types": kinds, **rope_alone(file, raw)}
+    return {"layer_types": _kinds(file, raw, 4) if raw.get("sliding_window") else None}
 
 
 def t5(file: GgufFile, _: dict[str, Any]) -> Settings:
@@ -153,7 +135,7 @@ def falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
     two, keys = has(file, "attn_norm_2.weight"), raw.get("num_kv_heads") or 1
     new = two or keys > 1
     chosen = {"new_decoder_architecture": new, "multi_query": keys == 1}
-    return {**chosen, "num_ln_in_parallel_attn": (2 if two else 1) if new else None, **rope_alone(file, raw)}
+    return {**chosen, "num_ln_in_parallel_attn": (2 if two else 1) if new else None}
 
 
 def modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -163,11 +145,6 @@ def modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
     kinds = [SLIDING if i % every else FULL for i in range(raw["num_hidden_layers"])]
     ropes = {FULL: rope_of(file, raw), SLIDING: of_windows(file)}
     return {"layer_types": kinds, "rope_parameters": ropes, "norm_bias": has(file, "ffn_norm.bias")}
-
-
-def no_rope(_: GgufFile, __: dict[str, Any]) -> Settings:
-    """Nothing: positions are learned, or distances."""
-    return {}
 
 
 USUAL_THETA = 10000.0
