@@ -175,6 +175,19 @@ MANIFEST = {
 }
 
 
+def test_a_name_as_it_is_listed_comes_before_one_whose_tag_is_left_out(tmp_path, monkeypatch):
+    for key, folder in (("OLLAMA_MODELS", "ollama"), ("LLAMA_CACHE", "cpp"), ("HF_HUB_CACHE", "none")):
+        monkeypatch.setenv(key, str(tmp_path / folder))
+    tags, blob = tmp_path / "ollama/manifests/a.registry/library/tiny", tmp_path / f"ollama/blobs/sha256-{BLOB}"
+    for folder in (tags, blob.parent, tmp_path / "cpp"):
+        folder.mkdir(parents=True)
+    blob.touch()
+    (tags / "latest").write_text(json.dumps(MANIFEST))
+    assert find_model("tiny").source == "ollama"
+    (tmp_path / "cpp/tiny.gguf").touch()
+    assert [find_model(name).source for name in ("tiny", "tiny:latest")] == ["llama.cpp", "ollama"]
+
+
 @COUNTS
 def test_broken_manifests(tmp_path, monkeypatch, count):
     monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))

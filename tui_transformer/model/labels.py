@@ -29,9 +29,6 @@ SHARES: Mapping[str, str] = {
 }
 """Values of `problem_type` → the shares of the labels."""
 
-OLD_PREFIX = "transformer."
-"""In front of the names of decoders that answer questions, whatever is there in other files of the family."""
-
 HIDDEN, NORM, LOGITS = "output.transform.hidden", "output.transform.norm", "output.logits"
 
 
@@ -196,7 +193,8 @@ def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
         parts[HIDDEN] = Part(layout.hidden, turned=True)
     if layout.norm:
         parts[NORM] = layout.norm
-    return replace(weights, parts={**layers, **parts}, prefixes=(*weights.prefixes, OLD_PREFIX))
+    # decoders that answer questions have this prefix, whatever is there in other files of the family
+    return replace(weights, parts={**layers, **parts}, prefixes=(*weights.prefixes, "transformer."))
 
 
 def table_of(weights: WeightTable, config: Any) -> WeightTable:

@@ -124,23 +124,20 @@ def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[st
     Raises:
         InputError: What was given cannot be used.
     """
-    parts = _loaded(where, words, at, new, sizes)
-    is_path = parts.folder is not None and is_there(expanded(where))
-    again = functools.partial(
-        load, parts.folder.resolve() if parts.folder and is_path else where, words, at, new, sizes
-    )
-    return dataclasses.replace(parts, weights=dataclasses.replace(parts.weights, again=again))
-
-
-def _loaded(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
-    if (built_in := built_in_name(where)) is not None:
-        return _built_in(built_in, words, at, new, sizes)
     given = [*sizes, *(name for name, value in new._asdict().items() if value is not None)]
-    if given == ["max_length"]:
-        return _as_long_as(_from_folder(where, words, at), sizes["max_length"])
-    if given:
+    place = where
+    if (built_in := built_in_name(where)) is not None:
+        parts = _built_in(built_in, words, at, new, sizes)
+    elif given and given != ["max_length"]:
         raise _not_settable(given, where)
-    return _from_folder(where, words, at)
+    else:
+        parts = _from_folder(where, words, at)
+        if given:
+            parts = _as_long_as(parts, sizes["max_length"])
+        if parts.folder is not None and is_there(expanded(where)):
+            place = parts.folder.resolve()
+    again = functools.partial(load, place, words, at, new, sizes)
+    return dataclasses.replace(parts, weights=dataclasses.replace(parts.weights, again=again))
 
 
 def _not_settable(given: Iterable[str], where: str | Path) -> UsageError:

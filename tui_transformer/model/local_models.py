@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
-LIBRARY = "library"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -54,9 +53,6 @@ ABOUT = "about.toml"
 IN_CACHE = "models--"
 """In front of the names of folders of the cache."""
 
-SAYS_NOTHING = "model"
-"""A name of a folder after which no model is called: the folder that it lies in says more."""
-
 DEEPEST, MOST_FOLDERS = 5, 10_000
 """How far below a package checkpoints are looked for."""
 
@@ -78,11 +74,11 @@ def find_model(where: str | Path) -> LocalModel | None:
     if may_open(path) and is_there(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
-    found = _in_package(name) or _in_cache(name) or _in_store(name)
+    found = _in_package(name) or _in_cache(name)
     if found is None:
         known = {each.name: each for each in (*_cached(), *stored_models())}
-        other = named_alike(name, known)
-        found = None if other is None else known[other]
+        names = name, f"{name}:latest", named_alike(name, known)  # Ollama's tag may be left out
+        found = next((known[each] for each in names if each in known), None)
     if found is not None and may_open(found.folder):
         return found
     expanded(where)  # says what a visitor may not open
@@ -143,7 +139,8 @@ def _name_of(folder: Path) -> str:
     above = whole.parent.parent.name
     if whole.parent.name == "snapshots" and above.startswith(IN_CACHE):
         return _cache_name(above)
-    return whole.parent.name if whole.name == SAYS_NOTHING and whole.parent.name else whole.name
+    # of a folder "model" the folder that it lies in says more
+    return whole.parent.name if whole.name == "model" and whole.parent.name else whole.name
 
 
 # Packages
@@ -220,7 +217,7 @@ def stored_models() -> Iterator[LocalModel]:
         owner, name, tag = manifest.parts[-3:]
         blob = _blob(root, manifest)
         if blob is not None:
-            yield LocalModel(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
+            yield LocalModel(f"{name}:{tag}" if owner == "library" else f"{owner}/{name}:{tag}", "ollama", blob)
     cache = home_of(os.environ.get("LLAMA_CACHE") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/llama.cpp")
     yield from (LocalModel(path.stem, "llama.cpp", path) for path in _files(cache, "*.gguf"))
 
@@ -243,12 +240,6 @@ def _files(root: Path, pattern: str) -> list[Path]:
         return sorted(path for path in root.glob(pattern) if path.is_file())
     except OSError:
         return []
-
-
-def _in_store(name: str) -> LocalModel | None:
-    """A model of either store; Ollama's tag `latest` may be left out."""
-    wanted = (name, f"{name}:latest")
-    return next((model for model in stored_models() if model.name in wanted), None) if name else None
 
 
 # The cache

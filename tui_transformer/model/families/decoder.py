@@ -106,9 +106,6 @@ def less_one(tensor: str) -> Part:
 
 # The settings
 
-NOT_TURNED = frozenset({"num_key_value_heads", "head_dim", "rope_parameters"})
-"""No settings of families without rotary positions, whose query heads have a key head each."""
-
 
 @dataclass(frozen=True)
 class DecoderConfig(BaseConfig):
@@ -165,8 +162,9 @@ class DecoderConfig(BaseConfig):
         cls.title = sizes.pop("title")
         del sizes["rope_theta"]
         cls.defaults = {**sizes, **said.get("defaults", {})}
-        if cls.style.positions != "rotary":
-            cls.of_the_file = NOT_TURNED | said.get("of_the_file", frozenset())
+        if cls.style.positions != "rotary":  # then every query head has a key head
+            unsaid = frozenset({"num_key_value_heads", "head_dim", "rope_parameters"})
+            cls.of_the_file = unsaid | said.get("of_the_file", frozenset())
         if sizes["intermediate_size"] is None:
             cls.checks = {"intermediate_size": optional(a_size), **said.get("checks", {})}
         super().__init_subclass__()
