@@ -120,6 +120,8 @@ def test_labels_and_shares_are_those_of_the_problem_or_refused_by_name(classifie
         ({"id2label": ["a"]}, "id2label .* is not a table of labels"),
         ({"id2label": {}}, "id2label {} is not a table of labels"),
         ({"problem_type": "ranking"}, "problem_type 'ranking' is not known"),
+        ({"problem_type": []}, r"problem_type \[\] is not known"),
+        ({"classifier_activation": {"tanh": 1}}, "activation .* of the classifier is not known"),
         ({"classifier_pooling": "max"}, "classifier_pooling 'max' is not known: use cls, mean"),
         ({"id2label": {"0": "a", "1": "b"}}, "tensor classifier.weight is 3 × 32, which gives 32 × 3, but config.json"),
     ):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import shown, token_id
+from tui_transformer.model.checks import one_of, shown, token_id
 from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm, Transform
 from tui_transformer.model.sentence import with_sentence
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -138,7 +138,7 @@ def read_labels(raw: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Labels
     activation = raw.get("classifier_activation") or raw.get("pooler_hidden_act") or ""
     if task == REPLACED:
         activation = raw.get("hidden_act", "gelu")
-    if activation and activation not in ACTIVATION_NAMES:
+    if activation and activation not in tuple(ACTIVATION_NAMES):  # it may be anything
         raise UsageError(
             f"activation {shown(activation)} of the classifier is not known: use {', '.join(ACTIVATION_NAMES)}"
         )
@@ -170,8 +170,7 @@ def _shares(raw: Mapping[str, Any], task: str, count: int) -> str:
         return "" if task == QUESTION else "sigmoid"
     if problem is None or task != SENTENCE:
         return "" if count == 1 and task == SENTENCE else "softmax"
-    if problem not in SHARES:
-        raise UsageError(f"problem_type {shown(problem)} is not known: use {', '.join(SHARES)}")
+    one_of(tuple(SHARES))("problem_type", problem)
     return SHARES[problem]
 
 
