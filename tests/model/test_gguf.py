@@ -174,6 +174,9 @@ def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
         ("qwen2", {}, {"rope.dimension_count": 4}, "4 of 8 columns"),
         ("llama", {}, {"expert_count": 4, "expert_used_count": 2}, "block_sparse_moe.gate.weight is missing"),
         ("falcon", {}, {"attention.head_count_kv": 3}, r"attn_qkv|does not fit|divisible"),
+        ("llama", {}, {"attention.head_count": True}, "have True for llama.attention.head_count, which is no size"),
+        ("llama", {}, {"rope.freq_base": [1, 2]}, r"have \[1, 2\] for rope.freq_base"),
+        ("llama", {}, {"rope.scaling.type": [1, 2]}, r"scaled by '\[1, 2\]' are not read"),
     ],
 )
 def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, entries, named, tmp_path):

@@ -127,17 +127,16 @@ def written_modules(head: SentenceHead) -> dict[str, Any]:
 # The weights
 
 
-def dense_prefix(place: int | str) -> str:
-    """In front of the tensors of a module, by its place behind the pooling."""
-    return f"sentence_modules.{place}"
+DENSE = f"{KEY}.{{}}"
+"""In front of the tensors of a module, by its place behind the pooling."""
 
 
 def with_sentence(weights: WeightTable, head: SentenceHead) -> WeightTable:
     """The table of a family's weights, with those of the modules."""
     places = [place for place, module in enumerate(head.then) if module is not None]
-    parts = {"pooled.{}.dense": Part(f"{dense_prefix('{}')}.linear", turned=True)}
+    parts = {"pooled.{}.dense": Part(f"{DENSE}.linear", turned=True)}
     if places:
-        parts["pooled.dense"] = Part(f"{dense_prefix(places[0])}.linear", turned=True)
+        parts["pooled.dense"] = Part(f"{DENSE.format(places[0])}.linear", turned=True)
     return replace(weights, parts={**weights.parts, **parts})
 
 
@@ -188,7 +187,7 @@ class Modules:
                 if not (place / WEIGHTS).exists():
                     refuse_folder(place)
                 own = open_file(place / WEIGHTS).by_name
-                by_name |= {f"{dense_prefix(number - 1)}.{name}": tensor for name, tensor in own.items()}
+                by_name |= {f"{DENSE.format(number - 1)}.{name}": tensor for name, tensor in own.items()}
         return replace(tensors, by_name=by_name)
 
 

@@ -17,7 +17,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
-from tui_transformer.model.checks import LARGEST_SIZE, shown
+from tui_transformer.model.checks import LARGEST_SIZE, is_whole, shown
 from tui_transformer.model.families import family_of
 from tui_transformer.model.gguf import names, settings
 from tui_transformer.model.gguf.names import Names, Parts, first_of
@@ -63,13 +63,14 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     epsilon = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
     entries["attention.layer_norm_epsilon"] = epsilon
     for entry, key in {**entries, **architecture.keys}.items():
-        value = file.metadata.get(f"{name}.{entry}")
+        value = settings.said(file, entry)
         if value is not None:
-            raw[key] = value.tolist() if isinstance(value, np.ndarray) else value
-    wrong = next((entry for entry in (*NEEDED, *SIZES) if not _is_size(file, entry, needed=entry in NEEDED)), None)
-    if wrong is not None:
-        said = shown(file.metadata.get(f"{name}.{wrong}"))
-        raise InputError(f"{file.path}: its metadata have {said} for {name}.{wrong}, which is no size: copy it again")
+            raw[key] = value
+    for entry in (*NEEDED, *SIZES):
+        value = settings.said(file, entry)
+        if not is_whole(value, 1, LARGEST_SIZE) and (value is not None or entry in NEEDED):
+            wrong = f"its metadata have {shown(value)} for {name}.{entry}, which is no size"
+            raise InputError(f"{file.path}: {wrong}: copy it again")
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or not embedding.shape:
         raise InputError(f"{file.path}: no tensor token_embd.weight: it holds no model")
@@ -84,11 +85,6 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     if architecture.rotary and "rope_parameters" not in more:
         raw["rope_parameters"] = settings.rope_of(file, raw, in_part=architecture.in_part)
     return {**raw, **_special(file, embedding.shape[0]), **more}
-
-
-def _is_size(file: GgufFile, entry: str, *, needed: bool) -> bool:
-    value = file.metadata.get(f"{file.architecture}.{entry}")
-    return (value is None and not needed) or (isinstance(value, int) and 0 < value <= LARGEST_SIZE)
 
 
 def _special(file: GgufFile, rows: int) -> dict[str, Any]:

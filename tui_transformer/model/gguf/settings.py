@@ -25,16 +25,22 @@ def has(file: GgufFile, name: str) -> bool:
     return f"blk.0.{name}" in file.tensors
 
 
+def said(file: GgufFile, entry: str) -> Any:
+    """What the metadata have for the architecture, arrays as lists; None for nothing."""
+    value = file.metadata.get(f"{file.architecture}.{entry}")
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
 def _kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
     """The kind of every layer: as the file says in a list, else a window in all but one of so many, the last of them.
 
     How many those are the file may say instead.
     """
-    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern", every)
-    layers = range(raw["num_hidden_layers"])
+    pattern, layers = said(file, "attention.sliding_window_pattern"), range(raw["num_hidden_layers"])
+    pattern = every if pattern is None else pattern
     if isinstance(pattern, int) and pattern > 0:
         return [SLIDING if (i + 1) % pattern else FULL for i in layers]
-    marks = list(pattern) if isinstance(pattern, list | np.ndarray) else []
+    marks = pattern if isinstance(pattern, list) else []
     if len(marks) < len(layers) or not all(mark in (0, 1) for mark in marks):
         raise InputError(
             f"{file.path}: its sliding_window_pattern is not a list of yes and no for {len(layers)} layers"
@@ -72,7 +78,7 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     Ollama's files say nothing of slower positions, which the larger sizes have.
     """
     rope = rope_of(file, raw, theta=GEMMA3_THETA)
-    of_ollama = f"{file.architecture}.vision.block_count" in file.metadata
+    of_ollama = said(file, "vision.block_count") is not None
     if of_ollama and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
         rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
     kinds = _kinds(file, raw, 6)
@@ -98,7 +104,7 @@ def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
 def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The bounds of its scaled positions are not rounded."""
     kinds = _kinds(file, raw, 2)
-    usual = "yarn" if _said(file, "scaling.factor") is not None else "none"
+    usual = "yarn" if said(file, "rope.scaling.factor") is not None else "none"
     return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=usual), "truncate": False}}
 
 
@@ -140,7 +146,7 @@ def falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
 
 def modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """Every third layer sees all keys, the first among them."""
-    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+    pattern = said(file, "attention.sliding_window_pattern")
     every = pattern if isinstance(pattern, int) and pattern > 0 else 3
     kinds = [SLIDING if i % every else FULL for i in range(raw["num_hidden_layers"])]
     ropes = {FULL: rope_of(file, raw), SLIDING: of_windows(file)}
@@ -165,7 +171,7 @@ def rope_of(
     Raises:
         InputError: They are scaled in a way that is not read.
     """
-    kind, theta = str(_said(file, "scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
+    kind, theta = str(said(file, "rope.scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
     if SLOWER in file.tensors:
         scaling = _llama3(file, theta)
     elif SHORT in file.tensors and LONG in file.tensors:
@@ -182,20 +188,16 @@ def of_windows(file: GgufFile) -> dict[str, Any]:
     return {"rope_type": "default", "rope_theta": _theta(file, ("freq_base_swa", "local.freq_base"))}
 
 
-def _said(file: GgufFile, entry: str) -> Any:
-    return file.metadata.get(f"{file.architecture}.rope.{entry}")
-
-
 def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA) -> float:
     """θ under the first of its names; the second is Ollama's."""
-    base = next((said for entry in entries if (said := _said(file, entry))), usual)
+    base = next((value for entry in entries if (value := said(file, f"rope.{entry}"))), usual)
     if not isinstance(base, int | float) or not 1.0 <= base < math.inf:
         raise InputError(f"{file.path}: its metadata have {shown(base)} for rope.{entries[0]}: copy it again")
     return float(base)
 
 
 def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
-    turned = _said(file, "dimension_count")
+    turned = said(file, "rope.dimension_count")
     width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
     if turned is None or turned == width or not isinstance(width, int) or not isinstance(turned, int):
         return {}
@@ -213,13 +215,13 @@ def _yarn(file: GgufFile) -> dict[str, Any]:
         "beta_slow": "scaling.yarn_beta_slow",
         "attention_factor": "scaling.yarn_attn_factor",
     }
-    said = {key: _said(file, entry) for key, entry in keys.items()}
-    return {"rope_type": "yarn", **{key: value for key, value in said.items() if value is not None}}
+    values = {key: said(file, f"rope.{entry}") for key, entry in keys.items()}
+    return {"rope_type": "yarn", **{key: value for key, value in values.items() if value is not None}}
 
 
 SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
     "none": lambda _: {"rope_type": "default"},
-    "linear": lambda file: {"rope_type": "linear", "factor": _said(file, "scaling.factor")},
+    "linear": lambda file: {"rope_type": "linear", "factor": said(file, "rope.scaling.factor")},
     "yarn": _yarn,
 }
 """By the name that the file gives."""
@@ -231,8 +233,8 @@ def _numbers(file: GgufFile, name: str) -> Host:
 
 
 def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:
-    old = _said(file, "scaling.original_context_length") or raw.get("max_position_embeddings")
-    factor = _said(file, "scaling.attn_factor")
+    old = said(file, "rope.scaling.original_context_length") or raw.get("max_position_embeddings")
+    factor = said(file, "rope.scaling.attn_factor")
     tensors = {"short_factor": SHORT, "long_factor": LONG}
     divisors = {key: _numbers(file, name).ravel().tolist() for key, name in tensors.items()}
     given = {} if factor is None else {"attention_factor": factor}
