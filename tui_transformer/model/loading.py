@@ -45,6 +45,9 @@ UNKNOWN: Mapping[str, str] = {
 Words = str | Path | Vocabulary | None
 """A built-in vocabulary's name, a file or a vocabulary; None for the model's own."""
 
+At = tuple[str, str]
+"""Where a model is computed, "auto", "cpu" or "gpu", and in what precision."""
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -76,13 +79,6 @@ class Parts:
     def family(self) -> type[BaseConfig]:
         """What its configuration is one of."""
         return type(self.config)
-
-
-class Where(NamedTuple):
-    """Where a model is computed, and in what precision."""
-
-    device: str
-    dtype: str
 
 
 class New(NamedTuple):
@@ -118,7 +114,7 @@ class Dictionary(Protocol):
         """The steps at a place: see `Model.with_features`."""
 
 
-def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
+def load(where: str | Path, words: Words, at: At, new: New, sizes: Mapping[str, Any]) -> Parts:
     """The parts of a built-in model or a checkpoint, whose weights say how they are opened or made again.
 
     Raises:
@@ -201,7 +197,7 @@ def reading_unknown(parts: Parts, unknown: str) -> Parts:
     return dataclasses.replace(parts, unknown=unknown)
 
 
-def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
+def _built_in(name: str, words: Words, at: At, new: New, sizes: Mapping[str, Any]) -> Parts:
     seed = 0 if new.seed is None else new.seed
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
@@ -235,7 +231,7 @@ def fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, 
     return {"d_model": vectors.width, "heads": heads}
 
 
-def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
+def _attention_example(at: At, sizes: Mapping[str, Any]) -> Parts:
     _check_settings(sizes, AttentionConfig)
     config, given = AttentionConfig(**sizes), AttentionConfig()
     if (config.length, config.width) != (given.length, given.width):
@@ -244,7 +240,7 @@ def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
     return Parts("attention", config, weights, None)
 
 
-def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
+def _from_folder(where: str | Path, words: Words, at: At) -> Parts:
     local = find_model(where)
     if local is None:
         raise nowhere(where)

@@ -180,11 +180,7 @@ def _checkpoints(root: Path) -> list[Path]:
 
 
 def _is_checkpoint(folder: Path) -> bool:
-    try:
-        whole = (folder / CONFIG).is_file() and any(path.is_file() for path in folder.glob("*.safetensors"))
-        return whole or any(path.is_file() for path in folder.glob("*.gguf"))
-    except OSError:
-        return False
+    return bool(_files(folder, "*.gguf") or (_files(folder, CONFIG) and _files(folder, "*.safetensors")))
 
 
 def _packaged() -> Iterator[LocalModel]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +138,7 @@ class GgufTensor(Tensor):
         if self.kind not in FORMATS:
             return None
         number, place = divmod(self._place(take), self.blocks.numbers)
-        blocks = self._layout((math.prod(self.stored) // self.blocks.numbers, self.blocks.bytes))
+        blocks = self._rows().reshape(-1, self.blocks.bytes)
         data = self.file.numbers(blocks[number : number + 1], np.asarray, what)
         kind = FORMATS[self.kind]
         block = data[:, :, None]
@@ -200,12 +199,10 @@ class GgufTensor(Tensor):
         numbered = np.arange(room.size).reshape(room.shape)
         return int(take(numbered if self.make is None else self.make(numbered)).reshape(()))
 
-    def _layout(self, shape: Shape) -> Host:
-        return self.file.layout(self.start, self.stop, np.dtype(np.uint8), shape)
-
     def _rows(self) -> Host:
         row = self.stored[-1] // self.blocks.numbers * self.blocks.bytes
-        return self._layout((math.prod(self.stored[:-1]), row))
+        shape = (math.prod(self.stored[:-1]), row)
+        return self.file.layout(self.start, self.stop, np.dtype(np.uint8), shape)
 
     def _in_numbers(self, rows: Host) -> Host:
         """The numbers of rows of blocks, as numbers of a row × rows."""
@@ -244,9 +241,12 @@ def open_gguf(file: GgufFile, place: Place) -> Tensors:
     weights = WeightsFile(file.path)
     tensors: dict[str, Tensor] = {}
     for name, entry in file.tensors.items():
-        with _fitting(file, name, entry):
+        try:
             placed = place(name, entry.shape)
             tensors[placed.name] = _tensor(weights, name, entry, placed.make)
+        except (ValueError, IndexError) as error:  # it cannot be ordered or cut as it should be
+            what = f"{file.path}: tensor {name[:80]}"
+            raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
     return Tensors(file.path, tensors, all_matter=True, settings="metadata")
 
 
@@ -269,16 +269,6 @@ def check_places(file: GgufFile) -> None:
         if room - size >= file.alignment:
             what = f"{file.path}: tensor {name[:80]}, {shape_text(entry.shape)},"
             raise InputError(f"{what} fills {size:,} of the {room:,} bytes of its place: {AGAIN}")
-
-
-@contextlib.contextmanager
-def _fitting(file: GgufFile, name: str, entry: Entry) -> Iterator[None]:
-    """InputError for a tensor of a shape that cannot be ordered or cut as it should be."""
-    try:
-        yield
-    except (ValueError, IndexError) as error:
-        what = f"{file.path}: tensor {name[:80]}"
-        raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
 
 
 def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> GgufTensor:
