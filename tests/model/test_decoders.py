@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from plain_numpy import Array, frequencies, gelu, gelu_tanh, turned
+from plain_numpy import Array, frequencies, turned
 from reference import LEFT_OUT, REFERENCES, reference_of, with_settings
 
 from tui_transformer.engine.edits import Edit
@@ -113,15 +113,6 @@ def test_the_sizes_are_told_in_one_line_and_the_token_that_ends_a_text_is_no_pad
     assert {family: reference_of(family).model().config.summary for family in SUMMARIES} == SUMMARIES
     for given, pad_id in PADDING:
         assert family_of("gpt2").from_json(GPT2.config() | given).pad_id == pad_id, given
-
-
-@pytest.mark.parametrize(
-    ("family", "settings", "function"),
-    [("gpt2", {"activation_function": "gelu"}, gelu), ("gpt_neox", {"hidden_act": "gelu_fast"}, gelu_tanh)],
-)
-def test_the_activation_is_that_of_the_file(changed, family, settings, function):
-    trace = changed(family, **settings).trace(ids=IDS)
-    np.testing.assert_allclose(trace[f"{FED}.activation"], function(trace[f"{FED}.hidden"]), atol=1e-12)
 
 
 # GPT-NeoX

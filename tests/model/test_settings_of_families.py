@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from plain_numpy import gelu, gelu_tanh, relu, silu
 from reference import REFERENCES
 
 from tui_transformer.engine.ops import LayerNormByHead
@@ -249,6 +250,29 @@ def test_a_switch_that_changes_what_is_computed_is_refused_by_name(name):
 def test_settings_can_be_given_to_another_process(name):
     config = read(settings_of(name))
     assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - what was just made
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "function"),
+    [
+        *(("bert", {"hidden_act": name}, gelu) for name in ("gelu", "gelu_python")),
+        *(("bert", {"hidden_act": name}, gelu_tanh) for name in ("gelu_new", "gelu_pytorch_tanh")),
+        *(("bert", {"hidden_act": name}, silu) for name in ("silu", "swish")),
+        *(("bert", {"hidden_act": "relu"}, relu), ("roberta", {"hidden_act": "relu"}, relu)),
+        *(("distilbert", {"activation": "silu"}, silu), ("marian", {"activation_function": "gelu_new"}, gelu_tanh)),
+        *(("bart", {"activation_function": "relu"}, relu), ("gpt2", {"activation_function": "gelu"}, gelu)),
+        *(("gpt_neox", {"hidden_act": "gelu_fast"}, gelu_tanh), ("umt5", {}, gelu_tanh)),
+        ("umt5", {"feed_forward_proj": "gated-silu", "dense_act_fn": "silu"}, silu),
+    ],
+)
+def test_activations_are_those_of_the_file_but_in_the_head_of_a_roberta(changed, family, settings, function):
+    trace = changed(family, **settings).trace(ids=[4, 9, 2, 11])
+    places = [name.removesuffix(".activation") for name in trace.names if name.endswith(".activation")]
+    assert len(places) >= 2
+    for place in places:
+        read = trace[f"{place}.gate" if f"{place}.gate" in trace.names else f"{place}.hidden"]
+        wanted = gelu if (family, place) == ("roberta", "output.transform") else function
+        np.testing.assert_allclose(trace[f"{place}.activation"], wanted(read), atol=1e-12)
 
 
 def layers_of(raw):

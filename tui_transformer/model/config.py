@@ -175,10 +175,6 @@ class AttentionConfig(BaseConfig):
         mask = "causal mask" if self.causal else "no mask"
         return f"scaled dot-product attention · {self.length} tokens · d_k {self.width} · {mask}"
 
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return cls(**fields_of(cls, raw))
-
     def program(self, lengths: Lengths) -> Program:
         """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
         build = Builder()

@@ -95,7 +95,6 @@ def expert_parts(router: str, experts: str, hidden: str, gate: str, output: str)
     return {f"{FEED_FORWARD}.router": f"{LAYER}.{router}", **each}
 
 
-WEIGHTS = llama_like()
 ROUTED_PARTS = expert_parts("mlp.gate", "mlp.experts", "up_proj", "gate_proj", "down_proj")
 
 
@@ -123,7 +122,7 @@ class DecoderConfig(BaseConfig):
 
     places_by_mask: ClassVar[bool] = True
     style: ClassVar[Style] = LLAMA
-    weights: ClassVar[WeightTable] = WEIGHTS
+    weights: ClassVar[WeightTable] = llama_like()
     of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
     layouts: ClassVar[Mapping[str, Layout]] = ONE_STACK
     fixed: ClassVar[Mapping[str, Any]] = {"is_causal": True}

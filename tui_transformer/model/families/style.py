@@ -83,19 +83,9 @@ ATTENTION_BIAS: Mapping[str, frozenset[str]] = {"attention_bias": ATTENTION_MATR
 LLAMA, BIASED = Style(), Style(biases=ATTENTION_BIAS)
 
 COLUMNS = (
-    "vocab_size",
-    "hidden_size",
-    "intermediate_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "head_dim",
-    "max_position_embeddings",
-    "rope_theta",
-    "rms_norm_eps",
-    "hidden_act",
-    "pad_token_id",
-    "tie_word_embeddings",
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
+    *("num_key_value_heads", "head_dim", "max_position_embeddings", "rope_theta", "rms_norm_eps", "hidden_act"),
+    *("pad_token_id", "tie_word_embeddings"),
 )
 """Settings, in the order of the numbers behind a title below; an inner width of None is 4 · hidden_size."""
 
