@@ -209,21 +209,21 @@ class BaseConfig:
         raw = renamed(raw, cls.other_names)
         sentence = read_sentence(raw)
         labels = read_labels(raw, cls.layouts) if sentence is None else None
-        missing = dataclasses.MISSING
-        needed = {each.name: None for each in cls.settings() if each.default is each.default_factory is missing}
-        config = cls(**needed | fields_of(cls, raw), labels=labels, sentence=sentence)
+        values: dict[str, Any] = {"labels": labels, "sentence": sentence}
+        for field in cls.settings():
+            key = cls.key(field.name)
+            if key in raw:
+                values[field.name] = _read(str(field.type), raw[key])
+            elif field.default is field.default_factory is dataclasses.MISSING:
+                values[field.name] = None  # which its check refuses
+        config = cls(**values)
         if sentence is not None and config.has_decoder:
             raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
         return config
 
 
-def fields_of(config: type[BaseConfig], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields of a configuration that a `config.json` has; lists as tuples."""
-    given = ((field, raw[config.key(field.name)]) for field in config.settings() if config.key(field.name) in raw)
-    return {field.name: _read(str(field.type), value) for field, value in given}
-
-
 def _read(kind: str, value: Any) -> Any:
+    """The value of a field of this type, lists as tuples."""
     if not isinstance(value, list) or not kind.startswith("tuple"):
         return value
     return tuple(map(str, value)) if kind.startswith("tuple[str") else tuple(value)

@@ -13,7 +13,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_ids, fields_of, sizes_line
+from tui_transformer.model.base_config import BaseConfig, check_ids, sizes_line
 from tui_transformer.model.checks import Check, layers_count, one_of, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
@@ -119,7 +119,7 @@ class Config(BaseConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; a decoder has as many layers where it says nothing else."""
         both = raw.get("architecture") == "encoder-decoder" and "layers" in raw
-        return cls(**fields_of(cls, {"decoder_layers": raw["layers"], **raw} if both else raw))
+        return super().from_json({"decoder_layers": raw["layers"], **raw} if both else raw)
 
     def describe(self) -> Transformer:
         """Tokens → embedding → N layers → logits (Vaswani et al. 2017, figure 1)."""
