@@ -48,7 +48,7 @@ def terms_of(model: Model, text: str) -> tuple[Term, ...]:
         if piece in ("+", "-", "−"):
             sign = 1 if piece == "+" else -1
             continue
-        token = token_of(model, piece)
+        token = token_of(model.tokenizer, piece)
         if token is None:
             raise InputError(f"{piece[:40]!r} is not one token of the vocabulary of {model.name}: write another word")
         if not 0 <= token < model.config.vocab_size:

@@ -198,7 +198,7 @@ def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
 
 def table_of(weights: WeightTable, config: Any) -> WeightTable:
     """The table of weights of a configuration, with those of its labels or its sentence vector, where it has some."""
-    labels, sentence = getattr(config, "labels", None), getattr(config, "sentence", None)
+    labels, sentence = config.labels, config.sentence
     if sentence is not None:
         return with_sentence(weights, sentence)
     return weights if labels is None else with_labels(weights, config.layouts[labels.task])

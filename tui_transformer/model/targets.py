@@ -71,17 +71,13 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
     return tuple(targets)
 
 
-def token_of(model: Model, piece: str) -> int | None:
-    """The ID of a number, of a word of the vocabulary, or of a text that is one token; None for anything else."""
-    return _token_of(model.tokenizer, piece)
-
-
 def target_of(model: Model, piece: str) -> int | None:
-    """The same of what the model writes: of a token whose logit there is."""
-    return _token_of(None if model.tokenizer is None else target_tokenizer(model.tokenizer), piece)
+    """As `token_of`, of what the model writes: of a token whose logit there is."""
+    return token_of(None if model.tokenizer is None else target_tokenizer(model.tokenizer), piece)
 
 
-def _token_of(tokenizer: Tokenizer | None, piece: str) -> int | None:
+def token_of(tokenizer: Tokenizer | None, piece: str) -> int | None:
+    """The ID of a number, of a word of the vocabulary, or of a text that is one token; None for anything else."""
     if re.fullmatch(r"[-−]?\d{1,18}", piece):
         return int(piece.replace("−", "-"))
     if tokenizer is None:

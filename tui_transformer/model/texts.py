@@ -153,7 +153,7 @@ class Texts(Parts):
     @property
     def reads_again(self) -> bool:
         """Whether the decoder reads the same sentence as the encoder: in a classifier of both stacks."""
-        return self.has_decoder and getattr(self.config, "labels", None) is not None
+        return self.has_decoder and self.config.labels is not None
 
     def read_again(self, ids: Sequence[int]) -> tuple[int, ...]:
         """Token IDs of such a decoder: its start token (mBART's is the sentence's last), then all but the last."""
