@@ -39,11 +39,6 @@ def as_it_is(tensor: Host) -> Host:
     return tensor
 
 
-def transposed(tensor: Host) -> Host:
-    """A tensor that is stored out × in, as in × out."""
-    return tensor.T
-
-
 @dataclass(frozen=True)
 class Stored:
     """Where a weight of a program is in a checkpoint, and how it is made from the tensor there.
@@ -196,11 +191,11 @@ class WeightTable:
             return part.take(tensor, config)
         if part.take is not None:
             tensor = part.take(tensor, config)
-        return transposed(tensor) if self._turned(part, name) else tensor
+        return tensor.T if self._turned(part, name) else tensor
 
     def _made(self, part: Part, name: str, grouped: Host) -> Host:
         rows = grouped.reshape(-1, *grouped.shape[3:])
-        return transposed(rows) if self._turned(part, name) else rows
+        return rows.T if self._turned(part, name) else rows
 
     def _turned(self, part: Part, name: str) -> bool:
         """Whether what is stored is out × in."""
