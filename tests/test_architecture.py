@@ -54,7 +54,7 @@ CEILINGS = {
     "generation": (1_225, 6),
     "guide": (510, 3),
     "learning": (2_315, 12),
-    "model": (10_400, 44),
+    "model": (10_425, 44),
     "report": (1_370, 8),
     "session": (6_475, 30),
     "survey": (1_695, 8),
