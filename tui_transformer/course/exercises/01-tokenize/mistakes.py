@@ -3,53 +3,37 @@
 import re
 
 
-def _ids(text, words, unknown):
-    return [words.index(word) if word in words else unknown for word in re.findall(r"\w+|[^\w\s]", text)]
+def _tokenizer(pieces, unknown=None):
+    """Places of the pieces of a text; that of an unknown one, where it is another than that of [UNK]."""
+
+    def tokenize(text, words):
+        number = words.index("[UNK]") if unknown is None else unknown
+        return [words.index(piece) if piece in words else number for piece in pieces(text)]
+
+    return tokenize
 
 
-def case_kept(text, words):
-    return _ids(text, words, words.index("[UNK]"))
+def _pieces(text):
+    return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
-def unknown_as_padding(text, words):
-    return _ids(text.lower(), words, 0)
+case_kept = _tokenizer(lambda text: re.findall(r"\w+|[^\w\s]", text))
+cut_at_spaces = _tokenizer(lambda text: text.lower().split())
+marks_left_out = _tokenizer(lambda text: re.findall(r"\w+", text.lower()))
+spaces_kept = _tokenizer(lambda text: re.findall(r"\w+|\W", text.lower()))
+as_it_is = _tokenizer(str.split)
+characters = _tokenizer(str.lower)
+unknown_as_padding = _tokenizer(_pieces, 0)
+unknown_as_minus_one = _tokenizer(_pieces, -1)
 
 
 def from_one(text, words):
-    return [i + 1 for i in _ids(text.lower(), words, words.index("[UNK]"))]
-
-
-def _places(pieces, words):
-    return [words.index(word) if word in words else words.index("[UNK]") for word in pieces]
-
-
-def cut_at_spaces(text, words):
-    return _places(text.lower().split(), words)
-
-
-def marks_left_out(text, words):
-    return _places(re.findall(r"\w+", text.lower()), words)
+    return [i + 1 for i in _tokenizer(_pieces)(text, words)]
 
 
 def unknown_left_out(text, words):
-    return [words.index(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()) if word in words]
-
-
-def spaces_kept(text, words):
-    return _places(re.findall(r"\w+|\W", text.lower()), words)
+    return [words.index(piece) for piece in _pieces(text) if piece in words]
 
 
 def not_looked_for(text, words):
-    return [words.index(word) for word in re.findall(r"\w+|[^\w\s]", text.lower())]
-
-
-def as_it_is(text, words):
-    return _places(text.split(), words)
-
-
-def unknown_as_minus_one(text, words):
-    return [words.index(word) if word in words else -1 for word in re.findall(r"\w+|[^\w\s]", text.lower())]
-
-
-def characters(text, words):
-    return _places(text.lower(), words)
+    return [words.index(piece) for piece in _pieces(text)]

@@ -3,50 +3,34 @@
 import numpy as np
 
 
-def _angles(places, width):
-    return places[:, None] / 10000 ** (2 * np.arange(width // 2) / width)
+def _table(angles, even=np.sin, odd=np.cos):
+    """Sines and cosines, or others, of angles that are made of places, columns 2i and d_model."""
+
+    def positions(tokens, width):
+        turned = angles(np.arange(tokens)[:, None], 2 * np.arange(width // 2), width)
+        return np.stack([even(turned), odd(turned)], axis=-1).reshape(tokens, -1)
+
+    return positions
 
 
-def _alternating(even, odd):
-    return np.stack([even, odd], axis=-1).reshape(len(even), -1)
+def _angles(places, columns, width):
+    return places / 10000 ** (columns / width)
 
 
-def from_one(tokens, width):
-    angles = _angles(np.arange(tokens) + 1, width)
-    return _alternating(np.sin(angles), np.cos(angles))
+from_one = _table(lambda places, columns, width: _angles(places + 1, columns, width))
+multiplied = _table(lambda places, columns, width: places * 10000 ** (columns / width))
+whole_exponent = _table(lambda places, columns, width: places / 10000 ** (columns // width))
+in_degrees = _table(lambda places, columns, width: np.radians(_angles(places, columns, width)))
+exchanged = _table(_angles, np.cos, np.sin)
+only_sines = _table(_angles, np.sin, np.sin)
 
 
 def halves(tokens, width):
-    angles = _angles(np.arange(tokens), width)
+    angles = _angles(np.arange(tokens)[:, None], 2 * np.arange(width // 2), width)
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
 def column_in_exponent(tokens, width):
     columns = np.arange(width)
-    angles = np.arange(tokens)[:, None] / 10000 ** (2 * columns / width)
+    angles = _angles(np.arange(tokens)[:, None], 2 * columns, width)
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-def exchanged(tokens, width):
-    angles = _angles(np.arange(tokens), width)
-    return _alternating(np.cos(angles), np.sin(angles))
-
-
-def only_sines(tokens, width):
-    angles = _angles(np.arange(tokens), width)
-    return _alternating(np.sin(angles), np.sin(angles))
-
-
-def multiplied(tokens, width):
-    angles = np.arange(tokens)[:, None] * 10000 ** (2 * np.arange(width // 2) / width)
-    return _alternating(np.sin(angles), np.cos(angles))
-
-
-def whole_exponent(tokens, width):
-    angles = np.arange(tokens)[:, None] / 10000 ** (2 * np.arange(width // 2) // width)
-    return _alternating(np.sin(angles), np.cos(angles))
-
-
-def in_degrees(tokens, width):
-    angles = np.radians(_angles(np.arange(tokens), width))
-    return _alternating(np.sin(angles), np.cos(angles))

@@ -1,83 +1,54 @@
 """The new token left out, in front, or in the place of another; other axes, factors and biases; W^O."""
 
 import numpy as np
-from solution import _linear, _softmax, _split
+from solution import _linear, _softmax, _split, with_cache
 
 
-def _new(x, weights, heads):
-    return (_split(_linear(x, weights, name), heads) for name in ("query", "key", "value"))
+def _attending(rows, width=lambda query, _: query.shape[-1]):
+    """Attention to keys and values that are put together of the kept and the new ones, divided by √width."""
 
+    def attention(x, weights, kept_keys, kept_values):
+        query, key, value = (_split(_linear(x, weights, name), len(kept_keys)) for name in ("query", "key", "value"))
+        keys, values = rows(kept_keys, kept_values, key, value)
+        return _softmax(query @ keys.transpose(0, 2, 1) / np.sqrt(width(query, x))) @ values
 
-def _attention(query, keys, values, width=None):
-    return _softmax(query @ keys.transpose(0, 2, 1) / np.sqrt(width or query.shape[-1])) @ values
+    return attention
 
 
 def _below(first, second):
     return np.concatenate([first, second], axis=1)
 
 
-def new_left_out(x, weights, kept_keys, kept_values):
-    query, _, _ = _new(x, weights, len(kept_keys))
-    return _attention(query, kept_keys, kept_values)
+def _right(keys, values, key, value):
+    return _below(keys, key), _below(values, value)
 
 
-def new_in_front(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(key, kept_keys), _below(kept_values, value))
-
-
-def overwritten(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys[:, :-1], key), _below(kept_values[:, :-1], value))
-
-
-def undivided(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, value), 1.0)
-
-
-def along_heads(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, np.concatenate([kept_keys, key]), np.concatenate([kept_values, value]))
+new_left_out = _attending(lambda keys, values, *_: (keys, values))
+new_in_front = _attending(lambda keys, values, key, value: (_below(key, keys), _below(values, value)))
+overwritten = _attending(lambda keys, values, key, value: _right(keys[:, :-1], values[:, :-1], key, value))
+along_heads = _attending(
+    lambda keys, values, key, value: (np.concatenate([keys, key]), np.concatenate([values, value]))
+)
+old_key_again = _attending(lambda keys, values, _, value: _right(keys, values, keys[:, -1:], value))
+old_value_again = _attending(lambda keys, values, key, _: _right(keys, values, key, values[:, -1:]))
+itself_hidden = _attending(lambda keys, values, key, value: _right(keys, values, key, 0 * value))
+undivided = _attending(_right, lambda *_: 1)
+by_model_width = _attending(_right, lambda _, x: x.shape[-1])
 
 
 def kept_exchanged(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_values, key), _below(kept_keys, value))
-
-
-def old_key_again(x, weights, kept_keys, kept_values):
-    query, _, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, kept_keys[:, -1:]), _below(kept_values, value))
-
-
-def old_value_again(x, weights, kept_keys, kept_values):
-    query, key, _ = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, kept_values[:, -1:]))
-
-
-def by_model_width(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, value), x.shape[-1])
-
-
-def itself_hidden(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, 0 * value))
+    return with_cache(x, weights, kept_values, kept_keys)
 
 
 def no_bias(x, weights, kept_keys, kept_values):
     without = {name: array * (not name.endswith(".bias")) for name, array in weights.items()}
-    query, key, value = _new(x, without, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, value))
+    return with_cache(x, without, kept_keys, kept_values)
 
 
 def all_together(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    context = _attention(query, _below(kept_keys, key), _below(kept_values, value))
+    context = with_cache(x, weights, kept_keys, kept_values)
     return _linear(context.transpose(1, 0, 2).reshape(1, -1), weights, "output")
 
 
 def each_head_alone(x, weights, kept_keys, kept_values):
-    query, key, value = _new(x, weights, len(kept_keys))
-    return _attention(query, _below(kept_keys, key), _below(kept_values, value)) @ weights["output.weight"]
+    return with_cache(x, weights, kept_keys, kept_values) @ weights["output.weight"]

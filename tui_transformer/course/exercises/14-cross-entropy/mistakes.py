@@ -9,40 +9,28 @@ def _logs(rows, targets):
     return logs[np.arange(len(targets)), targets]
 
 
+def _of_logs(made):
+    """Something else that is made of the log probabilities of the next tokens."""
+    return lambda logits, ids: made(_logs(logits[:-1], ids[1:]))
+
+
+summed = _of_logs(lambda logs: -logs.sum())
+not_averaged = _of_logs(lambda logs: -logs)
+all_counted = _of_logs(lambda logs: -logs.sum() / (len(logs) + 1))
+sign_kept = _of_logs(lambda logs: logs.mean())
+in_bits = _of_logs(lambda logs: -logs.mean() / np.log(2))
+base_ten = _of_logs(lambda logs: -logs.mean() / np.log(10))
+no_logarithm = _of_logs(lambda logs: -np.exp(logs).mean())
+log_of_mean = _of_logs(lambda logs: -np.log(np.exp(logs).mean()))
+perplexity = _of_logs(lambda logs: np.exp(-logs.mean()))
+
+
 def not_shifted(logits, ids):
     return -_logs(logits, ids).mean()
 
 
-def summed(logits, ids):
-    return -_logs(logits[:-1], ids[1:]).sum()
-
-
-def in_bits(logits, ids):
-    return -_logs(logits[:-1], ids[1:]).mean() / np.log(2)
-
-
-def sign_kept(logits, ids):
-    return _logs(logits[:-1], ids[1:]).mean()
-
-
-def no_logarithm(logits, ids):
-    return -np.exp(_logs(logits[:-1], ids[1:])).mean()
-
-
-def all_counted(logits, ids):
-    return -_logs(logits[:-1], ids[1:]).sum() / len(ids)
-
-
-def base_ten(logits, ids):
-    return -_logs(logits[:-1], ids[1:]).mean() / np.log(10)
-
-
-def perplexity(logits, ids):
-    return np.exp(-_logs(logits[:-1], ids[1:]).mean())
-
-
-def not_averaged(logits, ids):
-    return -_logs(logits[:-1], ids[1:])
+def not_shifted_nor_counted(logits, ids):
+    return -_logs(logits[:-1], ids[:-1]).mean()
 
 
 def shifted_back(logits, ids):
@@ -53,10 +41,6 @@ def logits_alone(logits, ids):
     return -logits[np.arange(len(ids) - 1), ids[1:]].mean()
 
 
-def log_of_mean(logits, ids):
-    return -np.log(np.exp(_logs(logits[:-1], ids[1:])).mean())
-
-
 def every_pair(logits, ids):
     return -np.mean([_logs(logits[:-1], np.full(len(ids) - 1, each)).mean() for each in ids[1:]])
 
@@ -65,7 +49,3 @@ def entropy(logits, ids):
     shares = np.exp(logits[:-1] - logits[:-1].max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
     return -(shares * np.log(shares)).sum(axis=-1).mean()
-
-
-def not_shifted_nor_counted(logits, ids):
-    return -_logs(logits[:-1], ids[:-1]).mean()
