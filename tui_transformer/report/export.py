@@ -30,7 +30,6 @@ from tui_transformer.text.files import shown_path
 from tui_transformer.views.view import Axis, View
 
 Pieces = Iterable[str]
-NULL_NOTE = "null is a cell without a finite number: -infinity where a query may not look"
 MONOSPACE = "DejaVu Sans Mono"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The date of every entry of an archive, so that the same trace gives the same bytes."""
@@ -95,7 +94,7 @@ def json_pieces(view: View) -> Iterator[str]:
         "head": view.head,
         "rows": side(view.rows),
         "columns": side(view.columns),
-        "note": NULL_NOTE,
+        "note": "null is a cell without a finite number: -infinity where a query may not look",
     }
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "values": [\n'
     for rows, values in blocks(view):

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterator
 
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.records import dataclass
+from tui_transformer.report.svg import BACKGROUND, GLYPH, document
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.poster import Cell, Term
 
-GLYPH, LINE, FONT_SIZE = 6.7, 15.0, 11
-"""Width of a character and height of a line in pixels, of the monospaced texts."""
+LINE = 15.0
+"""Height of a line in pixels."""
 
 WIDE, BETWEEN, APART, MARGIN, HEAD = 300.0, 76.0, 8.0, 28.0, 56.0
 """Width of a box, the room between two columns and two boxes, and around and above all, in pixels."""
 
-FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 INK, QUIET, PAPER, EDGE = "#1b1f24", "#66707a", "#ffffff", "#c9d1d9"
 ADDS, TAKES, LEAF = "#b35806", "#3c6eb4", "#f5f7f9"
 """Colours; what is negative has a dashed line besides."""
-
-HALO = f'stroke="{PAPER}" stroke-width="3" paint-order="stroke"'
-"""So that a text can be read over a line."""
 
 WIDEST = 6.0
 """Width of a line that is the whole of a cell."""
@@ -120,17 +117,14 @@ def poster_svg(root: Cell, title: Title, about: str) -> str:
     columns = max(each.column for each in box.walk()) + 1
     width, height = 2 * MARGIN + columns * WIDE + (columns - 1) * BETWEEN, bottom + MARGIN + LINE
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="{FONT_SIZE}" fill="{INK}">',
-        f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+        BACKGROUND,
         _text(MARGIN, MARGIN + 14, heading(root, title), 'font-size="18" font-weight="bold"'),
         _text(MARGIN, MARGIN + 34, about, f'fill="{QUIET}"'),
         *(line for each in box.walk() for line in _links(each, width)),
         *(line for each in box.walk() for line in _drawn(each, width)),
         _text(MARGIN, height - MARGIN / 2, checked(root), f'fill="{QUIET}"'),
-        "</svg>\n",
     ]
-    return "\n".join(parts)
+    return document(width, height, parts, INK)
 
 
 def _boxes(cell: Cell, title: Title, column: int = 0) -> _Box:
@@ -174,7 +168,8 @@ def _links(box: _Box, width: float) -> Iterator[str]:
         )
         if each.cell is term.cells[0] and (term.share or len(term.cells) > 1):
             text = f"{'+' if term.contribution >= 0 else ''}{spoken(term.contribution, 3)}"
-            yield _text(start + 5, each.middle - 5, text, f'fill="{color}" {HALO}')
+            halo = f'stroke="{PAPER}" stroke-width="3" paint-order="stroke"'  # to be read over a line
+            yield _text(start + 5, each.middle - 5, text, f'fill="{color}" {halo}')
         elif each.cell is not term.cells[0]:
             yield _text(start + 5, each.middle - 5, "·", f'fill="{color}" font-weight="bold"')
 

@@ -80,9 +80,10 @@ def figure(trace: Trace, name: str, head: int = 0, *, item: int | None = None) -
     return Figure(view_of(trace, trace.program.named(name), labels, head=head, item=item))
 
 
-def _document(width: float, height: float, parts: Iterable[str]) -> str:
+def document(width: float, height: float, parts: Iterable[str], ink: str = "#1a1a1a") -> str:
+    """A whole SVG of these parts."""
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} {FONT} fill="#1a1a1a">', *parts, "</svg>\n"])
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} {FONT} fill="{ink}">', *parts, "</svg>\n"])
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", turn: int = 0, more: str = "") -> str:
@@ -138,7 +139,7 @@ def view_svg(view: View, scale: Scale | None = None) -> str:
             parts.append(_text(x, y, write(value), anchor="middle", more=ink))
     parts += _legend(scale, layout, "" if shown.all() else view.absent)
     width = max(layout.right + LEGEND_WIDTH + MARGIN, 420)
-    return _document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
+    return document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
 
 
 def _layout(view: View, number: int) -> _Layout:
@@ -267,7 +268,7 @@ def chart_svg(chart: Chart) -> str:
     title = f"<title>{html.escape(visible(chart.title))}</title>"
     heading = _text(LEFT, 24, chart.title, more=' font-weight="bold"')
     height = HEIGHT + NAMES_LINE * places[-1][0]
-    return _document(WIDTH, height, [title, BACKGROUND, heading, *_DRAW[type(chart)](chart)])
+    return document(WIDTH, height, [title, BACKGROUND, heading, *_DRAW[type(chart)](chart)])
 
 
 def _line(x: float, y: float, to_x: float, to_y: float, ink: str = AXIS) -> str:

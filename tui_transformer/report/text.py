@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -60,34 +60,27 @@ def matrix(view: View, page: Page) -> Iterator[str]:
     write = number_text(values)
     labels = [_row_label(view.rows, row) for row in rows]
     side = max(map(cells, labels))
-    columns = _fitting(view, values, write, page, side)
-    shown = range(len(columns.widths))
+    widths, gap = _fitting(view, values, write, page, side)
+    shown = range(len(widths))
+    end = [ELLIPSIS] if len(shown) < view.columns.size else []
+
+    def line(label: str, texts: Iterable[str]) -> str:
+        fitted = (fit(text, width, "right") for text, width in zip(texts, widths, strict=True))
+        return (label + GAP + gap.join([*fitted, *end])).rstrip()
+
     yield GAP.join(f"{axis.name} {arrow}" for axis, arrow in ((view.rows, "↓"), (view.columns, "→")) if axis.name)
     if view.columns.name:
-        yield columns.line(" " * side, list(map(str, shown)))
+        yield line(" " * side, map(str, shown))
         if any(view.columns.label(index) != str(index) for index in range(min(view.columns.size, 2))):
-            yield columns.line(" " * side, [view.columns.label(column) for column in shown])
+            yield line(" " * side, map(view.columns.label, shown))
     for label, row in zip(labels, values, strict=True):
-        yield columns.line(fit(label, side), list(map(write, row[: len(shown)].tolist())))
+        yield line(fit(label, side), map(write, row[: len(shown)].tolist()))
     if len(rows) < view.rows.size:
         yield ELLIPSIS
     if len(rows) < view.rows.size or len(shown) < view.columns.size:
         yield f"{len(rows)} of {view.rows.size} rows, {len(shown)} of {view.columns.size} columns"
     if view.kind == "sequential" and view.name.endswith(".weights"):
         yield from _without_keys(view, values)
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The columns that fit: their widths, what stands between them, and whether there are more."""
-
-    widths: tuple[int, ...]
-    gap: str
-    cut: bool
-
-    def line(self, label: str, texts: list[str]) -> str:
-        fitted = (fit(text, width, "right") for text, width in zip(texts, self.widths, strict=True))
-        return (label + GAP + self.gap.join([*fitted, *([ELLIPSIS] if self.cut else [])])).rstrip()
 
 
 def _row_label(axis: Axis, row: int) -> str:
@@ -97,8 +90,8 @@ def _row_label(axis: Axis, row: int) -> str:
     return number if label == str(row) else f"{number} {fit(label, min(cells(label), LABEL_CELLS))}"
 
 
-def _fitting(view: View, values: Values, write: NumberText, page: Page, side: int) -> _Columns:
-    """All columns, closer together where that helps, or else as many as fit on the page, at least one."""
+def _fitting(view: View, values: Values, write: NumberText, page: Page, side: int) -> tuple[tuple[int, ...], str]:
+    """Widths of all columns, closer together where that helps, or else of as many as fit on the page; their gap."""
 
     def width(column: int) -> int:
         numbers = max(len(write(value)) for value in values[:, column].tolist())
@@ -109,10 +102,10 @@ def _fitting(view: View, values: Values, write: NumberText, page: Page, side: in
     room = math.inf if page.width is None else page.width - side - len(GAP)
     for gap in (GAP, " "):
         if sum(widths) + len(gap) * (len(widths) - 1) <= room and len(widths) == view.columns.size:
-            return _Columns(widths, gap, cut=False)
+            return widths, gap
     ends = accumulate(width + len(GAP) for width in widths)
     count = max(1, sum(1 for _ in takewhile(lambda end: end + len(ELLIPSIS) <= room, ends)))
-    return _Columns(widths[:count], GAP, cut=count < view.columns.size)
+    return widths[:count], GAP
 
 
 def _without_keys(view: View, values: Values) -> Iterator[str]:

@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -124,12 +125,9 @@ FILES: Mapping[str, str] = {".safetensors": "safetensors", ".npz": "npz"}
 # Folders
 
 
-def _single(name: str, form: str) -> Callable[[Path, Arrays, Shapes, str], None]:
-    def write(folder: Path, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
-        with writing(folder / name) as file:
-            ONE_FILE[form](file, arrays, shapes, dtype)
-
-    return write
+def _single(name: str, form: str, folder: Path, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
+    with writing(folder / name) as file:
+        ONE_FILE[form](file, arrays, shapes, dtype)
 
 
 def _raw(folder: Path, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
@@ -160,8 +158,8 @@ def _write_shapes(folder: Path, shapes: Shapes) -> None:
 
 
 FORMS: Mapping[str, Callable[[Path, Arrays, Shapes, str], None]] = {
-    "safetensors": _single(WEIGHTS, "safetensors"),
-    "npz": _single("model.npz", "npz"),
+    "safetensors": partial(_single, WEIGHTS, "safetensors"),
+    "npz": partial(_single, "model.npz", "npz"),
     "raw": _raw,
     "csv": _csv,
 }

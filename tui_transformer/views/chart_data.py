@@ -76,9 +76,8 @@ class Request:
     trace: Trace
     view: View
     place: Place
-    item: int = 0
-    word: Callable[[int], str] = str
-    among: Host | None = None
+    word: Callable[[int], str]
+    among: Host | None
 
     @property
     def step(self) -> Step:
@@ -91,18 +90,17 @@ def chart(
     trace: Trace,
     view: View,
     place: Place,
-    item: int = 0,
     word: Callable[[int], str] = str,
     among: Host | None = None,
 ) -> Chart:
-    """A chart of a view of a trace (of sentence `item` of the batch), with the cursor at a place in it.
+    """A chart of a view of a trace (of its first sentence), with the cursor at a place in it.
 
     The kinds that suit a view are `charts_for`, InputError for others. `word` gives the word of a token ID; `among`
     says for every word whether it may be named as near to another, by default any may.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")
-    return _CHARTS[kind][0](Request(trace, view, place, item, word, among))
+    return _CHARTS[kind][0](Request(trace, view, place, word, among))
 
 
 def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
@@ -183,7 +181,7 @@ def _distances(request: Request) -> Chart:
 def _nearest_words(request: Request) -> BarChart:
     """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
     row = request.place.row
-    token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), request.item)[0])
+    token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), 0)[0])
     nearest = similar(request.trace, [Term(token, 1)], NEAREST, among=request.among)
     return BarChart(
         title=f"Nearest words of {request.word(token)} · cosine of their rows of the embedding",
@@ -195,11 +193,9 @@ def _nearest_words(request: Request) -> BarChart:
 # Heads and experts
 
 
-def entropy_bars(
-    trace: Trace, name: str, *, relative: bool = False, head: int | None = None, item: int = 0
-) -> BarChart:
+def entropy_bars(trace: Trace, name: str, *, relative: bool = False, head: int | None = None) -> BarChart:
     """The mean row entropy of every head of an attention step, in bits or relative to the most that is possible."""
-    measured = head_entropy(trace, name, item)
+    measured = head_entropy(trace, name)
     values = measured.relative if relative else measured.bits
     most = f"{spoken(math.log2(max(measured.most_keys, 1)), 4)} ({_count(measured.most_keys, 'key')})"
     what = "Relative entropy of every head, 0 to 1" if relative else f"Entropy of every head in bits, at most {most}"
@@ -213,7 +209,7 @@ def entropy_bars(
 
 
 def _entropy(*, relative: bool) -> Callable[[Request], Chart]:
-    return lambda of: entropy_bars(of.trace, of.view.name, relative=relative, head=of.place.head, item=of.item)
+    return lambda of: entropy_bars(of.trace, of.view.name, relative=relative, head=of.place.head)
 
 
 def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
@@ -221,7 +217,7 @@ def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
     program = request.trace.program
     own = expert_step(program, request.view.name)
     steps = expert_steps(program) if everywhere or own is None else (own,)
-    loads = [expert_load(request.trace, step, request.item) for step in steps]
+    loads = [expert_load(request.trace, step) for step in steps]
     counts = [sum(of_expert) for of_expert in zip(*(load.tokens for load in loads), strict=True)]
     which = f"all {_count(len(loads), 'layer')} together" if everywhere else steps[0].name
     title = _title("Tokens of every expert", which, f"even load {spoken(sum(load.even for load in loads), 4)}")
@@ -231,9 +227,9 @@ def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
 # The residual stream and gradients
 
 
-def residual_norm_line(trace: Trace, name: str = "", item: int = 0) -> LineChart:
+def residual_norm_line(trace: Trace, name: str = "") -> LineChart:
     """The mean norm after every step of the residual stream, one curve a stack; the step `name` is marked."""
-    curves, name = residual_norms(trace, item), trace.program.aliases.get(name, name)
+    curves, name = residual_norms(trace), trace.program.aliases.get(name, name)
     series = [Series(curve.stack, tuple(map(float, range(len(curve.norms)))), curve.norms) for curve in curves]
     for curve in curves:
         if name in curve.steps:
@@ -339,7 +335,7 @@ _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
     "load of all layers": (lambda of: _expert_load(of, everywhere=True), _is_router_of_many),
     "histogram": (lambda of: value_histogram(of.view), _has_numbers),
     "residual norms": (
-        lambda of: residual_norm_line(of.trace, of.view.name, of.item),
+        lambda of: residual_norm_line(of.trace, of.view.name),
         lambda program, step: any(step.name in stream for stream in streams(program)),
     ),
     "nearest words": (_nearest_words, _is_embedding),

@@ -21,6 +21,7 @@ from tui_transformer.engine.ops.pooling import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass
+from tui_transformer.views.inside import ACTIVATIONS
 from tui_transformer.views.step_view import Labels, Place, region_of
 from tui_transformer.views.view import Frame, Meeting, Tile, View
 
@@ -109,13 +110,6 @@ class _Part:
     def result(self) -> Floats:
         return np.asarray(self.view.window(self.rows, self.columns), dtype=np.float64)
 
-    @property
-    def formula(self) -> str:
-        return self.step.op.formula
-
-    def matrix(self, values: Floats) -> Floats:
-        return values.reshape(len(self.rows), len(self.columns))
-
     def frame(self, values: Floats, so_far: str, of: str, **how: Any) -> Frame:
         return Frame(Tile(self.rows.start, self.columns.start, values), f"so far {so_far} · {of}", **how)
 
@@ -123,7 +117,7 @@ class _Part:
         """One value after another becomes the next: row by row, of a single row column by column."""
         across = len(self.rows) == 1
         count, what = (len(self.columns), "columns") if across else (len(self.rows), "rows")
-        before, after = self.matrix(before), self.matrix(after)
+        before, after = (each.reshape(len(self.rows), len(self.columns)) for each in (before, after))
 
         def moment(number: int) -> Frame:
             changed = np.s_[:, : number + 1] if across else np.s_[: number + 1]
@@ -138,35 +132,25 @@ class _Part:
 # Products that run into their cells
 
 
-@dataclass(frozen=True)
-class _Names:
-    """What a sum is over, and its two lines: that of the row and that of the column."""
-
-    terms: str
-    row: str
-    column: str
-
-
-_OF_WEIGHTS = _Names("products", "x", "W")
-SUMMED: Mapping[type[ops.Op], _Names] = {
-    ops.Scores: _Names("products", "q", "k"),
-    ops.DistanceScores: _Names("products", "x", "distance"),
-    ops.Context: _Names("rows of V", "weights", "V"),
-    ops.Linear: _OF_WEIGHTS,
-    ops.Project: _OF_WEIGHTS,
-    ops.Unembed: _Names("products", "x", "E"),
-    ops.Pool: _Names("tokens", "shares", "x"),
+SUMMED: Mapping[type[ops.Op], tuple[str, str, str]] = {
+    ops.Scores: ("products", "q", "k"),
+    ops.DistanceScores: ("products", "x", "distance"),
+    ops.Context: ("rows of V", "weights", "V"),
+    ops.Linear: ("products", "x", "W"),
+    ops.Project: ("products", "x", "W"),
+    ops.Unembed: ("products", "x", "E"),
+    ops.Pool: ("tokens", "shares", "x"),
 }
-"""The operations that are sums of products."""
+"""The operations that are sums of products: what each is over, and its two lines, that of the row and of the column."""
 
 
 def _summed(part: _Part) -> Iterator[Act]:
     """The products run into every cell, and with them what is added to their sum."""
     left, right, shift, scale = _factors(part)
-    names, place, count = SUMMED[type(part.step.op)], part.place, left.shape[1]
+    (terms, first, second), place, count = SUMMED[type(part.step.op)], part.place, left.shape[1]
     row, column = place.row - part.rows.start, place.column - part.columns.start
     is_seen = 0 <= row < len(part.rows) and 0 <= column < len(part.columns)
-    sides = (names.row, part.view.rows, place.row), (names.column, part.view.columns, place.column)
+    sides = (first, part.view.rows, place.row), (second, part.view.columns, place.column)
     first, second = (f"{name} {axis.label(at)}" if axis.name else name for name, axis, at in sides)
     axis = part.trace.program.axes(part.step.inputs[0])[-1]
     word = part.labels.of(axis) if isinstance(part.step.op, ops.Context) else None
@@ -178,7 +162,7 @@ def _summed(part: _Part) -> Iterator[Act]:
             numbers = np.stack([left[row], right[:, column]])
             meets = Meeting(first, second, numbers, number + 1, float(values[row, column]))
         last = "" if word is None else f" ({word(number)})"
-        return part.frame(values, f"{number + 1} of {count} {names.terms}{last}", part.formula, meeting=meets)
+        return part.frame(values, f"{number + 1} of {count} {terms}{last}", part.step.op.formula, meeting=meets)
 
     yield count, moment
 
@@ -249,7 +233,7 @@ def _normalised(part: _Part) -> Iterator[Act]:
     if op.centred:
         yield part.swept(x[:, own], centred[:, own], "x − μ")
     yield part.swept(centred[:, own], normal[:, own], op.normal_text)
-    yield part.swept(normal[:, own], part.result, part.formula)
+    yield part.swept(normal[:, own], part.result, op.formula)
 
 
 # Cell by cell, and rows that arrive
@@ -258,18 +242,18 @@ def _normalised(part: _Part) -> Iterator[Act]:
 def _added(part: _Part) -> Iterator[Act]:
     """One addend after the other falls on what is there; where the sum is normalised, every row is then."""
     op, before = part.step.op, part.input(0)
-    count, of = (op.parts, "the sum") if isinstance(op, ops.NormOfSum) else (len(part.step.inputs), part.formula)
+    count, of = (op.parts, "the sum") if isinstance(op, ops.NormOfSum) else (len(part.step.inputs), op.formula)
     for which in range(1, count):
         after = before + part.input(which)
         yield part.swept(before, after, of)
         before = after
     if isinstance(op, ops.NormOfSum):
-        yield part.swept(before, part.result, part.formula)
+        yield part.swept(before, part.result, op.formula)
 
 
 def _turned(part: _Part) -> Iterator[Act]:
     """The cells of the first input become those of the step."""
-    yield part.swept(part.input(0, part.region), part.result, part.formula)
+    yield part.swept(part.input(0, part.region), part.result, part.step.op.formula)
 
 
 def _arriving(part: _Part) -> Iterator[Act]:
@@ -278,7 +262,7 @@ def _arriving(part: _Part) -> Iterator[Act]:
 
     def moment(number: int) -> Frame:
         arrived, so_far = part.result[: number + 1], f"{number + 1} of {count} rows"
-        return part.frame(arrived, so_far, part.formula, front=part.rows[number])
+        return part.frame(arrived, so_far, part.step.op.formula, front=part.rows[number])
 
     yield count, moment
 
@@ -290,25 +274,22 @@ def _merged(part: _Part) -> Iterator[Act]:
 
     def moment(number: int) -> Frame:
         stop = (first + number + 1) * len(width) - part.columns.start
-        return part.frame(part.result[:, :stop], f"{first + number + 1} of {len(heads)} heads", part.formula)
+        return part.frame(part.result[:, :stop], f"{first + number + 1} of {len(heads)} heads", part.step.op.formula)
 
     yield last - first + 1, moment
 
 
-_MOVING: tuple[tuple[Callable[[_Part], Iterator[Act]], tuple[type[ops.Op], ...]], ...] = (
-    (_summed, tuple(SUMMED)),
-    (_shared, (ops.Softmax, ops.SoftmaxWithSink)),
-    (_normalised, (ops.LayerNorm, ops.LayerNormByHead, ops.RmsNorm)),
-    (_added, (ops.Add, ops.NormOfSum)),
-    (_turned, (ops.Scale, ops.Gate, ops.ClampedGate, ops.Mask, ops.Rotate, ops.UnitLength, ops.RmsNormOfHeads)),
-    (_turned, (ops.Subtract, ops.Jump, ops.JumpRelu, ops.GatedRelu, ops.Largest, ops.ToSize, ops.FromSize)),
-    (_turned, (ops.RelativeBias, ops.DistanceBias, ops.Disentangle)),
-    (_turned, (ops.Gelu, ops.GeluTanh, ops.QuickGelu, ops.Relu, ops.ReluSquared, ops.Sigmoid)),
-    (_turned, (ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh)),
-    (_arriving, (ops.Embed, ops.Sinusoid)),
-    (_merged, (ops.MergeHeads,)),
-)
 FLOWS: Mapping[type[ops.Op], Callable[[_Part], Iterator[Act]]] = {
-    kind: acts for acts, kinds in _MOVING for kind in kinds
+    **dict.fromkeys(SUMMED, _summed),
+    **dict.fromkeys((ops.Softmax, ops.SoftmaxWithSink), _shared),
+    **dict.fromkeys((ops.LayerNorm, ops.LayerNormByHead, ops.RmsNorm), _normalised),
+    **dict.fromkeys((ops.Add, ops.NormOfSum), _added),
+    **dict.fromkeys((ops.Scale, ops.Gate, ops.ClampedGate, ops.Mask, ops.Rotate, ops.UnitLength), _turned),
+    **dict.fromkeys((ops.Subtract, ops.Jump, ops.JumpRelu, ops.GatedRelu, ops.Largest), _turned),
+    **dict.fromkeys((ops.ToSize, ops.FromSize, ops.RmsNormOfHeads), _turned),
+    **dict.fromkeys((ops.RelativeBias, ops.DistanceBias, ops.Disentangle), _turned),
+    **dict.fromkeys(ACTIVATIONS, _turned),
+    **dict.fromkeys((ops.Embed, ops.Sinusoid), _arriving),
+    ops.MergeHeads: _merged,
 }
 """How each operation moves; the others do not."""

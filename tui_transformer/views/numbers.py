@@ -17,13 +17,8 @@ SMALLEST_NUMBER_CELL = 5
 BRACKETS = 2
 """Columns of a cell that the cursor's brackets need beside the number."""
 
-_MEASURED = 512
-
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_FULL = "█"
-_SHORT_DIGITS = 2
 _FLOAT32_DIGITS = 7
-_SMALLEST_FIXED = 0.01
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
     if integer:
         return NumberFormat(width, min(sign + digits, width), 0)
     room = max(width - sign - digits - 1, 0)
-    decimals = min(room, max(_FLOAT32_DIGITS - digits, 0) if exact else _SHORT_DIGITS + (0 < largest < 0.1))
+    decimals = min(room, max(_FLOAT32_DIGITS - digits, 0) if exact else 2 + (0 < largest < 0.1))
     if _is_scientific(largest) and decimals < _FLOAT32_DIGITS:
         return NumberFormat(width, min(sign + len("9e-9"), width), 0, scientific=True)
     return NumberFormat(width, min(sign + digits + bool(decimals) + decimals, width), decimals)
@@ -92,13 +87,13 @@ def share_bar(share: float, width: int) -> str:
     """
     eighths = round(min(max(0.0, share), 1.0) * width * 8)  # in this order what is no number has no bar
     full, rest = divmod(max(eighths, int(share > 0)), 8)
-    return (_FULL * full + _EIGHTHS[rest][: int(rest > 0)]).ljust(width)[:width]
+    return ("█" * full + _EIGHTHS[rest][: int(rest > 0)]).ljust(width)[:width]
 
 
 @lru_cache(maxsize=64)
 def widest_label(axis: Axis) -> int:
     """The cells of the widest label among the first few hundred and the last."""
-    indices = {*range(min(axis.size, _MEASURED)), axis.size - 1} if axis.size else ()
+    indices = {*range(min(axis.size, 512)), axis.size - 1} if axis.size else ()
     return max((cells(axis.label(index)) for index in indices), default=0)
 
 
@@ -110,7 +105,7 @@ def _shape(scale: Scale) -> tuple[int, int, float]:
 
 
 def _is_scientific(largest: float) -> bool:
-    return 0 < largest < _SMALLEST_FIXED
+    return 0 < largest < 0.01
 
 
 def _fixed(value: float, decimals: int) -> str:

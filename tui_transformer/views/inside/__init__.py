@@ -55,36 +55,36 @@ def of_expert(cell: Cell) -> Iterator[Part]:
     yield from INSIDES[type(inner.op)](inner)
 
 
-_ACTIVATIONS: tuple[type[ops.Op], ...] = (
+ACTIVATIONS: tuple[type[ops.Op], ...] = (
     *(ops.Gelu, ops.GeluTanh, ops.QuickGelu, ops.Relu, ops.ReluSquared),
     *(ops.Sigmoid, ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh),
 )
-_DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
-    (rows.number_by_number, (ops.Add, ops.Changed, ops.Dropout, ops.Gate, ops.ClampedGate, ops.Subtract)),
-    (rows.by_feature, (ops.GatedRelu, ops.Jump, ops.JumpRelu, ops.Largest)),
-    (rows.centred, (ops.LayerNorm, ops.LayerNormByHead)),
-    (rows.by_size, (ops.RmsNorm, ops.RmsNormOfHeads)),
-    (rows.to_unit, (ops.UnitLength,)),
-    (rows.sized, (ops.FromSize, ops.ToSize)),
-    (rows.of_sum, (ops.NormOfSum,)),
-    (rows.activation, _ACTIVATIONS),
-    (rows.embedded, (ops.Embed,)),
-    (rows.merged, (ops.MergeHeads,)),
-    (rows.copied, (ops.Extend, ops.Parameter, ops.Concat)),
-    (rows.given, (ops.Given,)),
-    (attention.scores, (ops.Scores, ops.DistanceScores)),
-    (attention.with_weight, (ops.Linear, ops.Project, ops.Unembed)),
-    (attention.scaled, (ops.Scale,)),
-    (attention.masked, (ops.Mask,)),
-    (attention.shares, (ops.Softmax, ops.SoftmaxWithSink)),
-    (attention.routed, (ops.ExpertWeights,)),
-    (attention.context, (ops.Context,)),
-    (attention.pooled, (ops.Pool,)),
-    (attention.mixed, (ops.WeightedExperts,)),
-    (attention.wave, (ops.Sinusoid,)),
-    (attention.turned, (ops.Rotate,)),
-    (attention.by_distance, (ops.Disentangle, ops.DistanceBias, ops.RelativeBias)),
-    (of_expert, (ops.OfExpert,)),
-)
-INSIDES: Mapping[type[ops.Op], Draw] = {kind: draw for draw, kinds in _DRAWN for kind in kinds}
+INSIDES: Mapping[type[ops.Op], Draw] = {
+    **dict.fromkeys((ops.Add, ops.Changed, ops.Dropout, ops.Gate, ops.ClampedGate), rows.number_by_number),
+    ops.Subtract: rows.number_by_number,
+    **dict.fromkeys((ops.GatedRelu, ops.Jump, ops.JumpRelu, ops.Largest), rows.by_feature),
+    **dict.fromkeys((ops.LayerNorm, ops.LayerNormByHead), rows.centred),
+    **dict.fromkeys((ops.RmsNorm, ops.RmsNormOfHeads), rows.by_size),
+    ops.UnitLength: rows.to_unit,
+    **dict.fromkeys((ops.FromSize, ops.ToSize), rows.sized),
+    ops.NormOfSum: rows.of_sum,
+    **dict.fromkeys(ACTIVATIONS, rows.activation),
+    ops.Embed: rows.embedded,
+    ops.MergeHeads: rows.merged,
+    **dict.fromkeys((ops.Extend, ops.Parameter, ops.Concat), rows.copied),
+    ops.Given: rows.given,
+    **dict.fromkeys((ops.Scores, ops.DistanceScores), attention.scores),
+    **dict.fromkeys((ops.Linear, ops.Project, ops.Unembed), attention.with_weight),
+    ops.Scale: attention.scaled,
+    ops.Mask: attention.masked,
+    **dict.fromkeys((ops.Softmax, ops.SoftmaxWithSink), attention.shares),
+    ops.ExpertWeights: attention.routed,
+    ops.Context: attention.context,
+    ops.Pool: attention.pooled,
+    ops.WeightedExperts: attention.mixed,
+    ops.Sinusoid: attention.wave,
+    ops.Rotate: attention.turned,
+    **dict.fromkeys((ops.Disentangle, ops.DistanceBias, ops.RelativeBias), attention.by_distance),
+    ops.OfExpert: of_expert,
+}
 """What each operation is drawn by."""

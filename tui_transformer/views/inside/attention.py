@@ -63,9 +63,9 @@ def with_weight(cell: Cell) -> Iterator[Part]:
     product = product_of(cell.sums[0], row, f"{weight}, column of {cell.named(cell.own[-1], cell.column)}")
     yield Note(note)
     yield product
-    yield from cell.numbers()
     working = written(product.total) if cell.values else _spelled(product.products)
-    yield cell.equation(working + "".join(f" {value.symbol[0]} {factor(value.value)}" for value in cell.values))
+    added = "".join(f" {value.symbol[0]} {factor(value.value)}" for value in cell.values)
+    yield from cell.in_numbers(working + added)
 
 
 def _spelled(products: Floats) -> str:
@@ -88,8 +88,7 @@ def scaled(cell: Cell) -> Iterator[Part]:
         lambda k: (float(before[k]), float(before[k] * op.factor)),
         lambda k: source.operand(*cell.index[:-1], k),
     )
-    yield from cell.numbers()
-    yield cell.equation(f"{factor(float(before[cell.column]))} · {written(op.factor)}")
+    yield from cell.in_numbers(f"{factor(float(before[cell.column]))} · {written(op.factor)}")
 
 
 def masked(cell: Cell) -> Iterator[Part]:
@@ -117,8 +116,7 @@ def shares(cell: Cell) -> Iterator[Part]:
     """Every score of the row, its exponential and its share."""
     if not cell.sums:  # no key is visible
         yield Note("No key is visible: the row stays 0 instead of 0 ÷ 0.")
-        yield from cell.numbers()
-        yield cell.equation("weight")
+        yield from cell.in_numbers("weight")
         return
     total = cell.sums[0]
     row, powers = total.factors[0], total.contributions
@@ -254,8 +252,7 @@ def turned(cell: Cell) -> Iterator[Part]:
     op = cast(Rotate, cell.op)
     if len(cell.values) == 1:
         yield Note("This column is not turned: it is passed on.")
-        yield from cell.numbers()
-        yield cell.equation("x")
+        yield from cell.in_numbers("x")
         return
     head, row, column = cell.index
     first, second = column % op.half, column % op.half + op.half
@@ -264,11 +261,10 @@ def turned(cell: Cell) -> Iterator[Part]:
     angle = cell.value("θ")
     yield Note("Two columns are a point of the plane. It is turned by θ, which grows with the token's place.")
     yield Turn(before, (after[0], after[1]), angle, (f"column {first}", f"column {second}"))
-    yield from cell.numbers()
     sign = "+" if column >= op.half else "−"
     x, partner = factor(cell.value("x")), factor(cell.value("x'"))
     working = f"{x} · {factor(math.cos(angle))} {sign} {partner} · {factor(math.sin(angle))}"
-    yield cell.equation(working if op.factor == 1.0 else f"{written(op.factor)} · ({working})")
+    yield from cell.in_numbers(working if op.factor == 1.0 else f"{written(op.factor)} · ({working})")
 
 
 def by_distance(cell: Cell) -> Iterator[Part]:
@@ -292,6 +288,5 @@ def by_distance(cell: Cell) -> Iterator[Part]:
         lambda key: cell.sources[0].operand(*cell.index[:-1], key),
         math.nan,
     )
-    yield from cell.numbers()
     score = cell.value("score")
-    yield cell.equation(f"{written(score)} + {factor(change(score, cell.result))}")
+    yield from cell.in_numbers(f"{written(score)} + {factor(change(score, cell.result))}")

@@ -122,6 +122,11 @@ class Cell:
             name = value.source.name if value.source is not None else ""
             yield Number(value.symbol or short_name(name), value.value, value.note, value.source)
 
+    def in_numbers(self, working: str) -> Iterator[Number | Equation]:
+        """Every single number, then the working that gives the cell."""
+        yield from self.numbers()
+        yield self.equation(working)
+
     def equation(self, working: str) -> Equation:
         """The working that gives the cell."""
         return Equation(f"{working} = {written(self.result)}")

@@ -44,10 +44,10 @@ def number_by_number(cell: Cell) -> Iterator[Part]:
     yield Note(note)
     signs = [*sign, *sign[-1] * len(cell.values)]
     yield cell.rows_around("The rows around the cell", inputs, "result", ("", *signs[: len(inputs) - 1], "="))
-    yield from cell.numbers()
     values = cell.values if type(cell.op) in _NUMBER_BY_NUMBER else (cell.values[0], cell.values[-1])
     first, *others = (factor(value.value) for value in values)
-    yield cell.equation(" ".join((first, *(f"{each} {other}" for each, other in zip(signs, others, strict=False)))))
+    terms = (f"{each} {other}" for each, other in zip(signs, others, strict=False))
+    yield from cell.in_numbers(" ".join((first, *terms)))
 
 
 # Norms
@@ -84,8 +84,7 @@ def sized(cell: Cell) -> Iterator[Part]:
     """Brought to one size, or taken back from it."""
     yield Note("A dictionary reads vectors of one size; what it writes is taken back to the size of what it read.")
     yield bars_of(cell.sums[0], cell.column)
-    yield from cell.numbers()
-    yield cell.equation(cell.op.formula)
+    yield from cell.in_numbers(cell.op.formula)
 
 
 def _from_mean(cell: Cell, symbol: str) -> str:
@@ -122,20 +121,18 @@ def activation(cell: Cell) -> Iterator[Part]:
     heights = np.array([cell.op.explain((0, k), source).result for k in range(SAMPLES)])
     yield Note("The same function for every number by itself: what goes in lies across, what comes out is the height.")
     yield Curve(cell.op.formula, "x", places, heights, (x, cell.result))
-    yield from cell.numbers()
     values = cell.values
     if len(values) == 2 and values[0].symbol == "x":
-        yield cell.equation(f"{factor(x)} · {written(values[1].value)}")
+        yield from cell.in_numbers(f"{factor(x)} · {written(values[1].value)}")
         return
     named = [f"{value.symbol} = {written(value.value)}" for value in values] if len(values) > 1 else []
-    yield cell.equation(f"{cell.op.formula} for {', '.join(named) or f'x = {written(x)}'}")
+    yield from cell.in_numbers(f"{cell.op.formula} for {', '.join(named) or f'x = {written(x)}'}")
 
 
 def by_feature(cell: Cell) -> Iterator[Part]:
     """A feature: its pre-activation, and what it is compared with."""
     yield Note("Few features are active at a token: the others are 0, and nothing of them is written.")
-    yield from cell.numbers()
-    yield cell.equation(cell.op.formula)
+    yield from cell.in_numbers(cell.op.formula)
 
 
 # Rows that are looked up, laid side by side, or copied
@@ -157,10 +154,9 @@ def embedded(cell: Cell) -> Iterator[Part]:
         for row in around(token, table.shape[0], ROWS)
     }
     yield _rows_of("The table around that row", table, rows, token, (token, cell.column))
-    yield from cell.numbers()
     number = table.cell(token, cell.column)
     scale = f" · {written(op.scale)}" * (op.scale != 1.0) + " · 0" * unknown
-    yield cell.equation(f"E[{token}, {cell.column}]" + (f" = {factor(number)}{scale}" if scale else ""))
+    yield from cell.in_numbers(f"E[{token}, {cell.column}]" + (f" = {factor(number)}{scale}" if scale else ""))
 
 
 def merged(cell: Cell) -> Iterator[Part]:
@@ -201,8 +197,7 @@ def copied(cell: Cell) -> Iterator[Part]:
         numbers = source.read((*(range(i, i + 1) for i in index[:-1]), columns)).reshape(-1)
         row = NumberRow("row", columns.start, numbers, index[-1] - columns.start, source.operand(*index))
         yield NumberRows("The row around the cell", (row,), ("",))
-    yield from cell.numbers()
-    yield cell.equation(cell.values[0].symbol)
+    yield from cell.in_numbers(cell.values[0].symbol)
 
 
 def given(cell: Cell) -> Iterator[Part]:
