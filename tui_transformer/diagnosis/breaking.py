@@ -16,20 +16,8 @@ from tui_transformer.diagnosis.causes.cause import altered, passing_on, with_op
 from tui_transformer.diagnosis.causes.norms import sublayers
 from tui_transformer.diagnosis.causes.ops import AddedTimes, DownColumns, MaskAround, NaiveSoftmax, Times
 from tui_transformer.diagnosis.causes.positions import paired_otherwise
+from tui_transformer.engine import ops
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import (
-    Add,
-    Context,
-    Disentangle,
-    DistanceBias,
-    Mask,
-    NormOfSum,
-    RelativeBias,
-    Rotate,
-    Scale,
-    Scores,
-    Softmax,
-)
 from tui_transformer.engine.ops.norms import Norm
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import KINDS, every, parse
@@ -226,17 +214,17 @@ def fitting(trace: Trace) -> tuple[Break, ...]:
 # What is broken
 
 
-def _scales(trace: Trace) -> list[tuple[Step, Scale]]:
+def _scales(trace: Trace) -> list[tuple[Step, ops.Scale]]:
     """The steps that divide scores by another number than 1."""
     steps = score_scales(trace.program, trace.program.steps)
-    return [(step, step.op) for step in steps if isinstance(step.op, Scale) and step.op.factor not in (0, 1)]
+    return [(step, step.op) for step in steps if isinstance(step.op, ops.Scale) and step.op.factor not in (0, 1)]
 
 
 def _scaled(trace: Trace, number: float, _: str) -> Iterator[Step]:
     for step, op in _scales(trace):
         undivided = math.isclose(op.factor * number, 1.0, rel_tol=1e-5)
         said = "(not divided)" if undivided else f"{op.expression} × {number:.4g}"
-        yield with_op(step, Scale(1.0 if undivided else op.factor * number, said))
+        yield with_op(step, ops.Scale(1.0 if undivided else op.factor * number, said))
 
 
 def _of_scale(trace: Trace) -> Slider | None:
@@ -253,10 +241,10 @@ def _positions(trace: Trace, number: float, _: str) -> Iterator[Step]:
         op = step.op
         if step.name.rpartition(".")[2] == "positions":
             yield with_op(step, Times(op, number))
-        elif isinstance(op, Rotate):
+        elif isinstance(op, ops.Rotate):
             turned = altered(step, frequencies=tuple(each * number for each in op.frequencies))
             yield turned if number else passing_on(step, "not turned")
-        elif isinstance(op, RelativeBias | DistanceBias | Disentangle):
+        elif isinstance(op, ops.RelativeBias | ops.DistanceBias | ops.Disentangle):
             yield with_op(step, AddedTimes(op, number)) if number else passing_on(step, "nothing added", "score")
 
 
@@ -274,17 +262,17 @@ def _head(trace: Trace, number: float, place: str) -> Iterator[Step]:
 def _weighed(part: int, within: str, trace: Trace, number: float, _: str) -> Iterator[Step]:
     """Sums of the residual stream and of what a sublayer says, of which one has a factor; new steps multiply it."""
     for step in trace.program.steps:
-        if step.role == "residual" and isinstance(step.op, Add) and step.sublayer.endswith(within):
+        if step.role == "residual" and isinstance(step.op, ops.Add) and step.sublayer.endswith(within):
             source = step.inputs[part]
             name = f"{step.name}_{'stream' if part == 0 else 'sublayer'}"
-            yield Step(name, Scale(number, f"· {number:.4g}", "x"), (source,), step.axes)
+            yield Step(name, ops.Scale(number, f"· {number:.4g}", "x"), (source,), step.axes)
             inputs = (*step.inputs[:part], name, *step.inputs[part + 1 :])
             yield replace(step, inputs=inputs)
 
 
 def _norms(trace: Trace) -> list[tuple[Step, float]]:
     steps = ((step, step.op) for step in trace.program.steps)
-    return [(step, op.epsilon) for step, op in steps if isinstance(op, Norm | NormOfSum) and op.epsilon > 0]
+    return [(step, op.epsilon) for step, op in steps if isinstance(op, Norm | ops.NormOfSum) and op.epsilon > 0]
 
 
 def _of_epsilon(trace: Trace) -> Slider | None:
@@ -299,17 +287,17 @@ def _cooled(trace: Trace, number: float, _: str) -> Iterator[Step]:
         yield with_op(step, Times(step.op, 1 / number))
 
 
-def _masks(trace: Trace) -> Iterator[tuple[Step, Mask]]:
+def _masks(trace: Trace) -> Iterator[tuple[Step, ops.Mask]]:
     """The masks that hide something."""
     for step in trace.program.steps:
-        if isinstance(step.op, Mask):
+        if isinstance(step.op, ops.Mask):
             padded = step.inputs[3] in trace.givens and not bool(trace.givens[step.inputs[3]].all())
             if step.op.causal or step.op.window is not None or padded:
                 yield step, step.op
 
 
 def _softmaxes(trace: Trace) -> Iterator[Step]:
-    return (step for step in trace.program.steps if isinstance(step.op, Softmax) and step.square)
+    return (step for step in trace.program.steps if isinstance(step.op, ops.Softmax) and step.square)
 
 
 MAKES: Mapping[str, Make] = {
@@ -320,7 +308,7 @@ MAKES: Mapping[str, Make] = {
     "causal-mask": lambda trace, *_: (
         altered(step, causal=True)
         for step in trace.program.steps
-        if isinstance(step.op, Mask) and not step.op.causal and "cross_attention" not in step.name
+        if isinstance(step.op, ops.Mask) and not step.op.causal and "cross_attention" not in step.name
     ),
     "head": _head,
     "no-feed-forward": partial(_weighed, 1, "feed_forward"),
@@ -330,12 +318,12 @@ MAKES: Mapping[str, Make] = {
     ),
     "norm-epsilon": lambda trace, number, _: (altered(step, epsilon=number) for step, _ in _norms(trace)),
     "rotary-interleaved": lambda trace, *_: (
-        paired_otherwise(step) for step in trace.program.steps if isinstance(step.op, Rotate) and step.op.half > 1
+        paired_otherwise(step) for step in trace.program.steps if isinstance(step.op, ops.Rotate) and step.op.half > 1
     ),
     "keys-tiled": lambda trace, *_: (
         tiled(step)
         for step in trace.program.steps
-        if isinstance(step.op, Scores | Context) and 1 < step.op.share < step.shape[0]
+        if isinstance(step.op, ops.Scores | ops.Context) and 1 < step.op.share < step.shape[0]
     ),
     "softmax-axis": lambda trace, *_: (with_op(step, DownColumns()) for step in _softmaxes(trace)),
     "naive-softmax": lambda trace, *_: (with_op(step, NaiveSoftmax()) for step in _softmaxes(trace)),

@@ -86,12 +86,7 @@ class Request:
 
 
 def chart(
-    kind: Kind,
-    trace: Trace,
-    view: View,
-    place: Place,
-    word: Callable[[int], str] = str,
-    among: Host | None = None,
+    kind: Kind, trace: Trace, view: View, place: Place, word: Callable[[int], str] = str, among: Host | None = None
 ) -> Chart:
     """A chart of a view of a trace (of its first sentence), with the cursor at a place in it.
 

@@ -27,21 +27,8 @@ from tui_transformer.diagnosis.causes.cause import (
     with_op,
 )
 from tui_transformer.diagnosis.reference_values import CrossEntropy
+from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import (
-    ExpertWeights,
-    Gate,
-    Gelu,
-    GeluTanh,
-    LayerNorm,
-    Linear,
-    Op,
-    Project,
-    Relu,
-    RmsNorm,
-    Silu,
-    Unembed,
-)
 from tui_transformer.engine.program import Step
 from tui_transformer.records import replace
 
@@ -51,7 +38,7 @@ MATRIX, BIAS = 1, 2
 
 def linear_causes(segment: Segment) -> Iterator[Cause]:
     """Without biases, or with every bias added twice; every matrix of a segment transposed, one kind, one alone."""
-    linear = [step for step in segment.of(Linear, Project) if not isinstance(step.op, Unembed)]
+    linear = [step for step in segment.of(ops.Linear, ops.Project) if not isinstance(step.op, ops.Unembed)]
     for group in groups(step for step in linear if len(step.inputs) > BIAS):
         names = _named(group, "bias")
         yield cause("bias-missing", (replace(step, inputs=step.inputs[:BIAS]) for step in group), names=names)
@@ -72,12 +59,12 @@ def _named(group: tuple[Step, ...], part: str) -> str:
 
 def exchange_causes(segment: Segment) -> Iterator[Cause]:
     """Matrices in the place of others: of the same sublayer, of another layer; none at all."""
-    program, steps = segment.program, segment.of(Project)
+    program, steps = segment.program, segment.of(ops.Project)
     if len(steps) > 3 * MOST_ALONE:
         return
     for first in steps:
         for second in program.steps:
-            if first.name == second.name or not isinstance(second.op, Project) or second.sublayer != first.sublayer:
+            if first.name == second.name or not isinstance(second.op, ops.Project) or second.sublayer != first.sublayer:
                 continue
             if first.shape == second.shape and len(first.inputs) == len(second.inputs):
                 words = {"other": last(second.name), "own": last(first.name)}
@@ -90,8 +77,8 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
             pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
     for (one, other), both in pairs.items():
         yield cause("weight-exchanged/pair", both, one=one, other=other)
-    norms = [step for step in program.steps if isinstance(step.op, LayerNorm | RmsNorm)]
-    for group in groups(segment.of(LayerNorm, RmsNorm)):
+    norms = [step for step in program.steps if isinstance(step.op, ops.LayerNorm | ops.RmsNorm)]
+    for group in groups(segment.of(ops.LayerNorm, ops.RmsNorm)):
         exchanged = []
         for step in group:
             others = [each for each in norms if each.layer == step.layer and each.name != step.name]
@@ -105,7 +92,7 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
         every = [replace(s, inputs=tuple(repeated.get(name, name) for name in s.inputs)) for s in segment.steps]
         yield cause("layer-repeated", (s for s in every if s not in segment.steps))
     # the projection of the joined heads, which has the width that they have
-    outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
+    outputs = [step for step in segment.of(ops.Linear) if step.name.endswith("attention.output")]
     sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
     for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
         yield computed("projection-missing", group, as_it_is)
@@ -131,11 +118,11 @@ def layer_causes(segment: Segment) -> Iterator[Cause]:
 
 # Activations and gates
 
-ACTIVATIONS: Mapping[str, tuple[str, Op]] = {
-    "gelu-tanh": ("GELU by tanh", GeluTanh()),
-    "gelu-erf": ("GELU by erf", Gelu()),
-    "relu": ("ReLU", Relu()),
-    "silu": ("SiLU", Silu()),
+ACTIVATIONS: Mapping[str, tuple[str, ops.Op]] = {
+    "gelu-tanh": ("GELU by tanh", ops.GeluTanh()),
+    "gelu-erf": ("GELU by erf", ops.Gelu()),
+    "relu": ("ReLU", ops.Relu()),
+    "silu": ("SiLU", ops.Silu()),
 }
 OTHERS: Mapping[str, Function] = {
     "x · sigmoid(1.702 x), the quick GELU": lambda _, x: x / (1.0 + np.exp(-1.702 * x)),
@@ -154,7 +141,7 @@ def activation_causes(segment: Segment) -> Iterator[Cause]:
         wanted = next(words for words, op in ACTIVATIONS.values() if type(op) is own)
         for name, (words, op) in ACTIVATIONS.items():
             if type(op) is not own:
-                both = {type(op), own} == {Gelu, GeluTanh}
+                both = {type(op), own} == {ops.Gelu, ops.GeluTanh}
                 other = (with_op(step, op) for step in group)
                 yield cause(name if both else "activation", other, words=words, wanted=wanted)
         for words, function in OTHERS.items():
@@ -162,7 +149,7 @@ def activation_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(step for step in segment.steps if step.name.endswith("feed_forward.output")):
         active = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
         if active is not None and isinstance(active.op, kinds):
-            for op in dict.fromkeys((active.op, Relu())):
+            for op in dict.fromkeys((active.op, ops.Relu())):
                 yield computed(
                     "activation-last", group, lambda s, *x, op=op: result_of(with_op(s, op), result_of(s, *x))
                 )
@@ -172,9 +159,9 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
     """The activation of the product that is to be gated, in place of that of the gate."""
     program, target = segment.program, segment.steps[-1]
     for gate in program.readers(target.name):  # the activation itself, where it is in the dump
-        if isinstance(gate.op, Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
+        if isinstance(gate.op, ops.Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
             yield cause("gate-swapped", [replace(target, inputs=(gate.inputs[1],))])
-    for group in groups(segment.of(Gate)):
+    for group in groups(segment.of(ops.Gate)):
         changed = []
         for step in group:
             active = program.by_name.get(step.inputs[0])
@@ -191,7 +178,7 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
 
 def expert_causes(segment: Segment) -> Iterator[Cause]:
     """Shares over all experts or the chosen, more or fewer of them, the smallest instead of the largest."""
-    for group in groups(segment.of(ExpertWeights)):
+    for group in groups(segment.of(ops.ExpertWeights)):
         count, op = group[0].shape[-1], group[0].op
         chosen, among = getattr(op, "chosen", 0), getattr(op, "among_chosen", False)
         other = (altered(step, among_chosen=not among) for step in group)

@@ -12,18 +12,7 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.explanation import Factor, Floats, Source
 from tui_transformer.engine.ops import Project, Rotate, Scale, Unembed
 from tui_transformer.views.inside.cell import MOST, Cell, factor, largest, product_of, rest_of, written
-from tui_transformer.views.inside.parts import (
-    Allowed,
-    Bar,
-    Bars,
-    Curve,
-    Equation,
-    Note,
-    Number,
-    Part,
-    Turn,
-    Weighted,
-)
+from tui_transformer.views.inside.parts import Allowed, Bar, Bars, Curve, Equation, Note, Number, Part, Turn, Weighted
 from tui_transformer.views.view import around
 
 SIGHT = 9
