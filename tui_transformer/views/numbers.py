@@ -76,7 +76,7 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
 
 def short_number(value: float) -> str:
     """A number of about three digits for legends and axes."""
-    text = f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    text = f"{value + 0.0:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
     return MINUS + text[1:] if text.startswith("-") else text
 
 

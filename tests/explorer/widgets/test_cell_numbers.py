@@ -40,4 +40,5 @@ def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
 
 
 def test_short_numbers() -> None:
-    assert [short_number(value) for value in (0, 0.98765, -1234.5, 0.00001)] == ["0", "0.988", "−1.23e3", "1e-5"]
+    numbers = (0, -0.0, 0.98765, -1234.5, 0.00001)
+    assert [short_number(value) for value in numbers] == ["0", "0", "0.988", "−1.23e3", "1e-5"]
