@@ -39,8 +39,7 @@ from tui_transformer.records import dataclass, field, replace
 
 CHILD = Path(__file__).with_name("child.py")
 LARGEST_FILE = 1 << 20
-"""Bytes of an answer's file."""
-LARGEST_RESULT = 1 << 20
+"""Bytes of an answer's file, and of why functions failed."""
 MOST_PRINTED = 1 << 22
 """Bytes that a program may print, on each of its two streams."""
 MOST_CELLS = 1 << 24
@@ -152,7 +151,7 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
         why, said = why or _too_much(folder, (printed, errors), limits), None
         if not why:
             try:  # why functions failed, as the process wrote it
-                data = folder.read("result.json", LARGEST_RESULT)
+                data = folder.read("result.json", LARGEST_FILE)
                 said = None if data is None else json_object(data, "result.json")
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"

@@ -36,15 +36,8 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass
+from tui_transformer.views import position_charts as positions
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
-from tui_transformer.views.position_charts import (
-    all_dimensions,
-    encoding_waves,
-    first_dimensions,
-    products_by_distance,
-    sinusoid_by_distance,
-    wave_dimensions,
-)
 from tui_transformer.views.step_view import Place, placed
 from tui_transformer.views.view import Axis, Values, View, around
 
@@ -163,14 +156,16 @@ def _waves(dimensions: Callable[[Sinusoid, int], tuple[int, ...]]) -> Callable[[
         sinusoid = cast(Sinusoid, request.step.op)
         value = float(request.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
         mark = Series(f"{_named(request.view.rows, row)}: {spoken(value, 4)}", (float(row),), (value,))
-        return encoding_waves(sinusoid, request.view.rows.size, dimensions(sinusoid, column), mark, row)
+        return positions.encoding_waves(sinusoid, request.view.rows.size, dimensions(sinusoid, column), mark, row)
 
     return waves
 
 
 def _distances(request: Request) -> Chart:
     op, view = request.step.op, request.view
-    return sinusoid_by_distance(op, view.rows.size) if isinstance(op, Sinusoid) else products_by_distance(view)
+    if isinstance(op, Sinusoid):
+        return positions.sinusoid_by_distance(op, view.rows.size)
+    return positions.products_by_distance(view)
 
 
 def _nearest_words(request: Request) -> BarChart:
@@ -318,10 +313,10 @@ def _is_router_of_many(program: Program, step: Step) -> bool:
 
 
 _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
-    "waves": (_waves(wave_dimensions), _is_sinusoid),
-    "sines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
-    "cosines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
-    "all waves": (_waves(lambda sinusoid, _: all_dimensions(sinusoid)), _is_sinusoid),
+    "waves": (_waves(positions.wave_dimensions), _is_sinusoid),
+    "sines": (_waves(lambda sinusoid, _: positions.first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
+    "cosines": (_waves(lambda sinusoid, _: positions.first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
+    "all waves": (_waves(lambda sinusoid, _: positions.all_dimensions(sinusoid)), _is_sinusoid),
     "positions by distance": (_distances, lambda _, step: step.name.endswith("embedding.positions")),
     "row": (lambda of: row_bars(of.view, of.place.row, of.place.column), _has_numbers),
     "entropy": (_entropy(relative=False), lambda _, step: is_attention(step)),

@@ -5,24 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 
+from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.diagnosis.dumps.dump import WHOLE, Digits, Dump, Tensor, Values, held, precision_of, stored_values
 from tui_transformer.diagnosis.dumps.log import MOST, log_of, matrix_of, text_lines
-from tui_transformer.diagnosis.dumps.npz_reader import (
-    VALUE,
-    Header,
-    TraceFile,
-    header_of,
-    numbers,
-    open_trace,
-    readable_as,
-)
 from tui_transformer.diagnosis.dumps.numbers import ELIDED, NUMBER, Matrix, Printed, with_precision
 from tui_transformer.engine.axis import Shape
 from tui_transformer.errors import InputError
@@ -70,16 +63,14 @@ def _is_pickled(path: Path) -> bool:
     return begin[:2] == b"PK" or (begin[:1] == b"\x80" and begin[1:2] <= b"\x05" and begin[2:3] in b"}](ctX\x8a\x95")
 
 
-Wanted = TypeVar("Wanted")
-
-
 def read_npz(path: Path) -> Dump:
     """The arrays of an NPZ file; where some begin with `value/`, gradients are left out."""
-    file = open_trace(path)
-    return Dump(path, {name: _npz_tensor(file, name) for each in file.entries if (name := each.removeprefix(VALUE))})
+    file = npz_reader.open_trace(path)
+    names = [each.removeprefix(npz_reader.VALUE) for each in file.entries]
+    return Dump(path, {name: _npz_tensor(file, name) for name in names if name})
 
 
-def _npz_tensor(file: TraceFile, name: str) -> Tensor:
+def _npz_tensor(file: npz_reader.TraceFile, name: str) -> Tensor:
     try:
         shape, holds_numbers = file.shape(name), True
     except InputError:  # a text beside arrays is left alone
@@ -90,18 +81,20 @@ def _npz_tensor(file: TraceFile, name: str) -> Tensor:
 def npy_tensor(path: Path) -> Tensor:
     """An NPY file as a tensor of its name."""
 
-    def opened(use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
+    @contextmanager
+    def opened() -> Iterator[tuple[IO[bytes], npz_reader.Header]]:
         check_regular(path)
-        with readable_as("NPY", shown_path(path)), path.open("rb") as file:
-            return use(file, header_of(file, path.stat().st_size, shown_path(path)))
+        with npz_reader.readable_as("NPY", shown_path(path)), path.open("rb") as file:
+            yield file, npz_reader.header_of(file, path.stat().st_size, shown_path(path))
 
-    shape = opened(lambda _, header: header.shape)
+    with opened() as (_, first):
+        shape = first.shape
 
     def read() -> Values:
-        array = opened(lambda file, header: numbers(file, header, shown_path(path)))
-        if array.shape != shape:
-            raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
-        return stored_values(array)
+        with opened() as (file, header):
+            if header.shape != shape:
+                raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
+            return stored_values(npz_reader.numbers(file, header, shown_path(path)))
 
     return Tensor(path.stem, shape, read)
 

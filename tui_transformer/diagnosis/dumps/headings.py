@@ -5,20 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from tui_transformer.diagnosis.naming.words import (
-    AFTER_PART,
-    BEGINNING,
-    COUNTED,
-    OF_LAYER,
-    RESULTS,
-    STACKS,
-    is_spoken,
-    of_model,
-    part_of_layer,
-    phrase_of,
-    saying,
-    words_of,
-)
+from tui_transformer.diagnosis.naming import words
 from tui_transformer.records import dataclass, replace
 
 LONGEST = 120
@@ -157,14 +144,14 @@ class Scopes:
         if not sentence and (last := OF_BATCH.search(text)):
             self.sentence, text = last[1], _without_ends(text[: last.start()])
         if number:
-            self.stack = STACKS.get(stack.lower(), self.stack)
+            self.stack = words.STACKS.get(stack.lower(), self.stack)
             self.layer, self.part, self.head = number, "", ""
-        phrase = phrase_of(text)
-        if not number and of_model(phrase):
+        phrase = words.phrase_of(text)
+        if not number and words.of_model(phrase):
             self.layer = self.part = self.head = ""
-        if not OF_LAYER.isdisjoint(phrase.split()):
+        if not words.OF_LAYER.isdisjoint(phrase.split()):
             self.head = ""
-        if not AFTER_PART.isdisjoint(phrase.split()) or part_of_layer(phrase):
+        if not words.AFTER_PART.isdisjoint(phrase.split()) or words.part_of_layer(phrase):
             self.part = ""
         head, path = own_head or self.head, _without_ends(line)
         path = path if PATH.fullmatch(path) else ""
@@ -185,23 +172,25 @@ class Scopes:
         section, self.section = self.section, None
         if section is None:
             return
-        phrase = phrase_of(section.text)
+        phrase = words.phrase_of(section.text)
         self.head = section.head
-        if phrase in STACKS:
-            self.stack, self.layer, self.part = STACKS[phrase], "", ""
-        elif part := part_of_layer(phrase):
+        if phrase in words.STACKS:
+            self.stack, self.layer, self.part = words.STACKS[phrase], "", ""
+        elif part := words.part_of_layer(phrase):
             self.part, self.head = part, ""
-        elif phrase in BEGINNING or (phrase in RESULTS and not section.own):
+        elif phrase in words.BEGINNING or (phrase in words.RESULTS and not section.own):
             self.layer = self.part = self.head = ""
 
 
 def says(line: str) -> bool:
     """True if a line may be more than the name of the one matrix below it: a quick look, for most lines are not."""
     line = line[:LONGEST_LINE]
-    if not saying().isdisjoint(words_of(line)):
+    if not words.saying().isdisjoint(words.words_of(line)):
         return True
+    if DIGIT.search(line) is None:
+        return False
     small = line.lower()
-    return DIGIT.search(line) is not None and (any(each in small for each in COUNTED) or SHORT.search(line) is not None)
+    return any(each in small for each in words.COUNTED) or SHORT.search(line) is not None
 
 
 def is_sentence(line: str) -> bool:
@@ -216,7 +205,7 @@ def is_named(line: str) -> bool:
         return False
     text, _, layer, head = _numbers_of(line[:LONGEST])
     text = OF_BATCH.sub("", text)
-    return bool(layer or head) or is_spoken(phrase_of(text))
+    return bool(layer or head) or words.is_spoken(words.phrase_of(text))
 
 
 def _numbers_of(text: str) -> tuple[str, str, str, str]:
