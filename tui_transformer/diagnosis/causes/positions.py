@@ -183,7 +183,7 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
             yield cause(key, (with_op(step, Rotate(frequencies)) for step in group), **words)
         yield computed("rotary-direction", group, lambda step, x, places: result_of(step, x, -places))
         for offset in (1, -1):
-            turned = partial(_places_by, offset)
+            turned = partial(lambda by, step, x, places: result_of(step, x, places + by), offset)
             yield computed("position-off-by-one/rotary", group, turned, offset=offset)
         yield computed("rotary-sign", group, _without_sign)
         yield computed("rotary-swapped", group, _exchanged)
@@ -195,10 +195,6 @@ def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
     """The rotation of neighbouring columns, in place of those half a head apart; or the other way round."""
     op = step.op
     return with_op(step, OtherPairs(op.frequencies, op.factor, is_inverse)) if isinstance(op, Rotate) else step
-
-
-def _places_by(offset: int, step: Step, x: Array, places: Array) -> Array:
-    return result_of(step, x, places + offset)
 
 
 def _halves(step: Step, x: Array, places: Array) -> list[Array]:

@@ -1,29 +1,18 @@
 """Heads joined by a reshape alone, dealt like cards, or summed; the matrix transposed; the bias elsewhere."""
 
 
+def _made(output):
+    """Another output, made of what each head brings, the matrix and the bias."""
+    return lambda weights, value, matrix, bias: output(weights @ value, matrix, bias)
+
+
 def _joined(context, axes=(1, 0, 2)):
     return context.transpose(axes).reshape(context.shape[1], -1)
 
 
-def without_swap(weights, value, matrix, bias):
-    return _joined(weights @ value, (0, 1, 2)) @ matrix + bias
-
-
-def dealt(weights, value, matrix, bias):
-    return _joined(weights @ value, (1, 2, 0)) @ matrix + bias
-
-
-def transposed(weights, value, matrix, bias):
-    return _joined(weights @ value) @ matrix.T + bias
-
-
-def no_bias(weights, value, matrix, bias):
-    return _joined(weights @ value) @ matrix
-
-
-def bias_first(weights, value, matrix, bias):
-    return (_joined(weights @ value) + bias) @ matrix
-
-
-def summed(weights, value, matrix, bias):
-    return (weights @ value).sum(axis=0) @ matrix + bias
+without_swap = _made(lambda context, matrix, bias: _joined(context, (0, 1, 2)) @ matrix + bias)
+dealt = _made(lambda context, matrix, bias: _joined(context, (1, 2, 0)) @ matrix + bias)
+transposed = _made(lambda context, matrix, bias: _joined(context) @ matrix.T + bias)
+no_bias = _made(lambda context, matrix, _: _joined(context) @ matrix)
+bias_first = _made(lambda context, matrix, bias: (_joined(context) + bias) @ matrix)
+summed = _made(lambda context, matrix, bias: context.sum(axis=0) @ matrix + bias)

@@ -4,30 +4,22 @@ import numpy as np
 from solution import _linear, _softmax, _split, causal_attention
 
 
-def _later(x):
-    return np.triu(np.ones((len(x), len(x)), bool), 1)
+def _with(to_shares):
+    """Attention whose shares are made otherwise of the scores and of which keys are later."""
+
+    def attention(x, weights, heads):
+        query, key, value = (_split(_linear(x, weights, name), heads) for name in ("query", "key", "value"))
+        scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
+        shares = to_shares(scores, np.triu(np.ones(scores.shape[-2:], bool), 1))
+        return _linear((shares @ value).transpose(1, 0, 2).reshape(len(x), -1), weights, "output")
+
+    return attention
 
 
-def _attention(x, weights, heads, to_shares, width=None):
-    query, key, value = (_split(_linear(x, weights, name), heads) for name in ("query", "key", "value"))
-    shares = to_shares(query @ key.transpose(0, 2, 1) / np.sqrt(width or query.shape[-1]))
-    return _linear((shares @ value).transpose(1, 0, 2).reshape(len(x), -1), weights, "output")
-
-
-def not_masked(x, weights, heads):
-    return _attention(x, weights, heads, _softmax)
-
-
-def past_hidden(x, weights, heads):
-    return _attention(x, weights, heads, lambda scores: _softmax(np.where(_later(x).T, -np.inf, scores)))
-
-
-def after_softmax(x, weights, heads):
-    return _attention(x, weights, heads, lambda scores: np.where(_later(x), 0.0, _softmax(scores)))
-
-
-def by_model_width(x, weights, heads):
-    return _attention(x, weights, heads, lambda s: _softmax(np.where(_later(x), -np.inf, s)), x.shape[1])
+not_masked = _with(lambda scores, _: _softmax(scores))
+past_hidden = _with(lambda scores, later: _softmax(np.where(later.T, -np.inf, scores)))
+after_softmax = _with(lambda scores, later: np.where(later, 0.0, _softmax(scores)))
+by_model_width = _with(lambda scores, later: _softmax(np.where(later, -np.inf, scores / np.sqrt(len(scores)))))
 
 
 def normed_again(x, weights, heads):
