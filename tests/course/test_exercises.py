@@ -11,10 +11,11 @@ import pytest
 from answering import COURSE, PATIENT, checked, once
 
 from tui_transformer.course import Exercise, Finding, check, checking
-from tui_transformer.course.checking import judged, returned
+from tui_transformer.course.checking import judged
 from tui_transformer.course.running import run_command
 from tui_transformer.course.sources import Facts
 from tui_transformer.course.start import printed_answers, start
+from tui_transformer.diagnosis.dumps.dump import stored_values
 
 EXERCISES = {exercise.name: exercise for exercise in COURSE.exercises}
 
@@ -98,9 +99,8 @@ def test_planted_mistakes_are_named(name: str) -> None:
     exercise, facts = EXERCISES[name], Facts(EXERCISES[name])
     functions = [each for each in exercise.mistakes if (name, each) not in FAILING]
     arrays = once(exercise.wrong, list(exercise.mistakes), facts.inputs, list(facts.answers), PATIENT).arrays
-    findings = {
-        each: judged(facts, returned(zip(facts.answers, arrays[each], strict=True)), "", PATIENT) for each in functions
-    }
+    answers = {each: dict(zip(facts.answers, map(stored_values, arrays[each]), strict=True)) for each in functions}
+    findings = {each: judged(facts, theirs, "", PATIENT) for each, theirs in answers.items()}
     assert len(functions) >= 3
     assert "\n".join(filter(None, (named(exercise, each, findings[each]) for each in functions))) == ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path
@@ -20,6 +20,7 @@ from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_f
 from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_values
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import Difference, compare
+from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.number_format import spoken
@@ -77,12 +78,7 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
         says = f"{file.name}: {known.says if known else why}"
         return Finding(exercise.name, passed=False, says=says, cause=cause, printed=printed)
     arrays = zip(facts.answers, ran.arrays[name], strict=True)
-    return judged(facts, returned(arrays), printed, limits)
-
-
-def returned(arrays: Iterable[tuple[str, Host]]) -> dict[str, Values]:
-    """Arrays that a function returned, with the precision that they are in."""
-    return {name: stored_values(array) for name, array in arrays}
+    return judged(facts, {each: stored_values(array) for each, array in arrays}, printed, limits)
 
 
 def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = USUAL) -> Finding:
@@ -352,4 +348,4 @@ def _size(difference: Difference) -> str:
 
 
 def _shape(array: Host) -> str:
-    return " × ".join(map(str, array.shape)) or "one number"
+    return shape_text(array.shape) or "one number"

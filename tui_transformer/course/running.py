@@ -30,6 +30,7 @@ from tui_transformer.course.processes import Family, started
 from tui_transformer.course.sources import Given
 from tui_transformer.course.start import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
+from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import json_object, read_regular
@@ -248,7 +249,7 @@ def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int
             if large is None:
                 arrays[name] = tuple(file.read(each) for each in keys)
             else:
-                failed[name] = f"returns {' × '.join(map(str, large))} cells: far more than are asked for"
+                failed[name] = f"returns {shape_text(large)} cells: far more than are asked for"
     return replace(ran, arrays=arrays, failed=failed)
 
 

@@ -32,6 +32,7 @@ from tui_transformer.diagnosis.reference_values import (
 )
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent
+from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -136,7 +137,8 @@ def _judged(
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
         counted = counted_cells(reference.counted(entry.step), entry.known)
-        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=reference.shares(entry.step))
+        shares = isinstance(reference.program.by_name[entry.step].op, Softmax)
+        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
     first, verdicts = _isolated(entries, differences, reference, report)
     compared = []
     for entry in entries:

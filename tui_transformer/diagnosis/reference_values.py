@@ -87,10 +87,6 @@ class Reference:
         """Noise that is granted to values that were computed in a precision."""
         return SPREAD * self.noise(step) * max(1.0, precision.unit / FLOAT32_UNIT)
 
-    def shares(self, step: str) -> bool:
-        """True if rows are probabilities."""
-        return isinstance(self.program.by_name[step].op, Softmax)
-
     def counted(self, step: str) -> Host | None:
         """True where a step is compared: not at padding. None where there is none.
 

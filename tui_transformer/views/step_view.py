@@ -240,24 +240,19 @@ def extremes(trace: Trace, name: str) -> Limits | None:
     step = trace.program.by_name.get(name)
     if step is not None and name not in trace.plan.names:
         return None
-    array, xp = trace.array(name), trace.backend.xp
-    low, high = float(array.min()), float(array.max())
-    if not (np.isfinite(low) and np.isfinite(high)):
-        array = array[xp.isfinite(array)]
-        if not array.size:
-            return Limits(0.0, 0.0)
-        low, high = float(array.min()), float(array.max())
     shares = step is not None and (step.op.integer or isinstance(step.op, Softmax | SoftmaxWithSink))
-    return Limits(low, high, math.inf if shares else _usual(array.ravel(), max(-low, high), xp))
+    return tile_extremes(trace.array(name), trace.backend.xp, shares=shares)
 
 
-def tile_extremes(values: Values) -> Limits:
-    """The limits of the finite values of a tile."""
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        return Limits(0.0, 0.0)
-    low, high = float(finite.min()), float(finite.max())
-    return Limits(low, high, _usual(finite, max(-low, high), np))
+def tile_extremes(values: Any, xp: Any = np, *, shares: bool = False) -> Limits:
+    """The limits of the finite ones of some values, an array of the module `xp`."""
+    low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        values = values[xp.isfinite(values)]
+        if not values.size:
+            return Limits(0.0, 0.0)
+        low, high = float(values.min()), float(values.max())
+    return Limits(low, high, math.inf if shares else _usual(values.ravel(), max(-low, high), xp))
 
 
 def _usual(values: Any, largest: float, xp: Any) -> float:

@@ -186,14 +186,13 @@ class Dump:
     refused: Mapping[str, str] = field(default_factory=dict)
     further: tuple[Dump, ...] = ()
 
-    def whole_numbers(self, *roles: str) -> Host | None:
-        """The first array in one of these roles that holds whole numbers, as rows (batch × tokens)."""
-        for role in roles:
-            for tensor in self.tensors.values():
-                if role_of(tensor) == role:
-                    tensor.check_size(MOST_IDS, self.path)
-                    if (rows := _rows(tensor)) is not None:
-                        return rows
+    def whole_numbers(self, role: str) -> Host | None:
+        """The first array in a role that holds whole numbers, as rows (batch × tokens)."""
+        for tensor in self.tensors.values():
+            if role_of(tensor) == role:
+                tensor.check_size(MOST_IDS, self.path)
+                if (rows := _rows(tensor)) is not None:
+                    return rows
         return None
 
     @property

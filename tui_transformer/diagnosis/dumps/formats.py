@@ -17,7 +17,7 @@ from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.diagnosis.dumps.dump import WHOLE, Digits, Dump, Tensor, Values, held, precision_of, stored_values
 from tui_transformer.diagnosis.dumps.log import MOST, log_of, matrix_of, text_lines
 from tui_transformer.diagnosis.dumps.numbers import ELIDED, NUMBER, Matrix, Printed, with_precision
-from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_file, is_folder, read_json
 from tui_transformer.model import tensors as weight_files
@@ -196,8 +196,8 @@ def _raw(file: Path, stated: Shape | None, *, fastest_first: bool) -> Tensor:
     cells, rest = divmod(file.stat().st_size, dtype.itemsize)
     shape = (cells,) if stated is None else stated
     if rest or math.prod(shape) != cells:
-        said, size = " × ".join(map(str, shape)), file.stat().st_size
-        raise InputError(f"{shown_path(file)}: {size:,} bytes are not {said} numbers of {dtype.itemsize} bytes")
+        said = f"{file.stat().st_size:,} bytes are not {shape_text(shape)} numbers of {dtype.itemsize} bytes"
+        raise InputError(f"{shown_path(file)}: {said}")
 
     def read() -> Values:
         try:
