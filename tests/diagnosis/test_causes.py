@@ -101,23 +101,6 @@ def test_coarse_dumps_are_not_blamed_for_their_rounding(precision: Precision, na
     assert first.cause == "scale-d_model", first
 
 
-PADDED = [5, 1, 3, 7, 2, 0, 0]
-
-
-@pytest.mark.parametrize("fault", ["", "mask-missing"])
-@pytest.mark.parametrize("key", ["input_ids", "attention_mask"])
-def test_padding_is_masked_and_its_rows_are_not_compared(fault: str, key: str) -> None:
-    model = dataclasses.replace(model_of("post"), config=dataclasses.replace(model_of("post").config, pad_id=0))
-    arrays = encoder(model, PADDED, frozenset({fault} - {""}), np.float32)
-    rows = {name: np.where(np.arange(7)[:, None] < 5, array, 9.0) for name, array in arrays.items() if array.ndim == 2}
-    given: dict[str, object] = {"input_ids": PADDED}
-    if key == "attention_mask":
-        model = model_of("post")
-        given[key] = [[1, 1, 1, 1, 1, 0, 0]]
-    first = diagnose(dumped(arrays | rows, **given), model).first
-    assert (first and first.cause) == (fault or None), first
-
-
 def test_a_causal_mask_where_all_keys_are_visible_is_seen() -> None:
     model = model_of("post")
     causal = dataclasses.replace(model, config=dataclasses.replace(model.config, causal=True))

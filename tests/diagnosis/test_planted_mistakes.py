@@ -236,6 +236,16 @@ def test_mistakes_in_a_padded_sentence_are_named(fault: str, part: str) -> None:
     assert (first and first.cause) == (MISTAKES.get(fault, (fault,))[0] or None), first
 
 
+@pytest.mark.parametrize("fault", ["", "mask-missing"])
+def test_padding_that_a_mask_or_an_id_says_is_not_compared_whatever_stands_there(fault: str) -> None:
+    arrays, model = padded(fault)
+    anything = np.arange(len(PADDED))[:, None] >= 5
+    arrays |= {name: np.where(anything, 9.0, array) for name, array in arrays.items() if array.ndim == 2}
+    for given, read in (({}, model), ({"attention_mask": [[1, 1, 1, 1, 1, 0, 0]]}, model_of("post"))):
+        first = diagnose(dumped(arrays, input_ids=PADDED, **given), read).first
+        assert (first and first.cause) == (fault or None), first
+
+
 def test_numbers_of_padding_are_compared_as_they_count() -> None:
     arrays, model = padded()
     arrays[MASKED][:, 0, 6] = 0.25  # a real query, a padded key

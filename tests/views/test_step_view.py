@@ -15,7 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.views import step_view
 from tui_transformer.views.step_view import Labels, Limits, Place, extremes, place_of, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Axis, Scale, Tile, View
+from tui_transformer.views.view import Axis, Scale, Tile, View, window_of
 
 # Views of steps and weights: sides, labels, windows, extremes, thumbnails
 WORDS = ("the", "waves\x1b[31m", "crashed")
@@ -231,11 +231,7 @@ def test_the_difference_of_two_views():
 
 # Scales and tiles
 def grid() -> View:
-    values = np.arange(12.0).reshape(3, 4)
-
-    def window(rows: range, columns: range) -> np.ndarray:
-        return values[rows.start : rows.stop, columns.start : columns.stop]
-
+    window = window_of(np.arange(12.0).reshape(3, 4))
     return View("grid", "grid", Axis("row", 3, str), Axis("column", 4, str), "sequential", window)
 
 
