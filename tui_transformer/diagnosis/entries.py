@@ -188,7 +188,7 @@ def _placed(layout: Layout, sizes: Shape, where: Any) -> Layout:
 def _whole(values: Values, axes: Axes, batch: int, *, fastest_first: bool) -> Iterator[Layout]:
     """An array as all of a step; where it holds as many numbers as one row, as the last row."""
     sizes: Shape = (batch, *shape_of(axes))
-    fitting = list(_fitting(_squeezed(values.array.shape), axes, sizes, fastest_first=fastest_first))
+    fitting = _fitting(_squeezed(values.array.shape), axes, sizes, fastest_first=fastest_first)
     for order, how, assumed in fitting:
         moved = values.mapped(partial(_moved, sizes=sizes, order=order, how=how))
         yield Layout(moved.array, moved.known, assumed, natural=how not in ("transposed", "columns"))
@@ -216,9 +216,9 @@ def _orders(axes: Axes) -> Iterator[Order]:
         yield (1, 0, 2)
 
 
-def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterator[tuple[Order, str, str]]:
-    """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
-    seen: set[tuple[Order, str]] = set()
+def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterable[tuple[Order, str, str]]:
+    """Orders of the axes that give the shape, how the numbers lie, and what that assumes; alike ones once."""
+    found: dict[tuple[Order, str], tuple[Order, str, str]] = {}
     plain_order = _of_many(tuple(range(len(sizes))), sizes)
     if len(shape) == 1 and math.prod(sizes) == shape[0] and len(_squeezed(sizes)) > 1:
         # the numbers lie in one row: in the orders of C, then columns below each other
@@ -226,10 +226,10 @@ def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> 
             for order in _orders(axes):
                 turned = order if how == "as it is" else (*order[:-2], order[-1], order[-2])
                 many = _of_many(turned, sizes)
-                if (many, "") not in seen:
-                    seen.add((many, ""))
-                    yield turned, how, f"its numbers, which have no shape, are {_named(many, axes)}"
-        return
+                found.setdefault(
+                    (many, ""), (turned, how, f"its numbers, which have no shape, are {_named(many, axes)}")
+                )
+        return found.values()
     for order in _orders(axes):
         for merged in _merged(tuple(sizes[i] for i in order), axes):
             plain = _squeezed(merged)
@@ -238,13 +238,12 @@ def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> 
                 ways += ["reversed"] if fastest_first else ["reversed", "transposed"]
             elif shape == plain and fastest_first:
                 ways.append("reversed")
+            many, kept = _of_many(order, sizes), tuple(i for i in order if sizes[i] != 1 or i)
             for how in ways:
-                many = _of_many(order, sizes)
-                if (many, how) not in seen:
-                    seen.add((many, how))
-                    kept = tuple(i for i in order if sizes[i] != 1 or i)
-                    said = [f"axes are {_named(kept, axes)}"] if many != plain_order else []
-                    yield order, how, ", ".join([*said, *([] if fastest_first else HOW.get(how, []))])
+                words = [f"axes are {_named(kept, axes)}"] if many != plain_order else []
+                words += [] if fastest_first else HOW.get(how, [])
+                found.setdefault((many, how), (order, how, ", ".join(words)))
+    return found.values()
 
 
 HOW = {"transposed": ["the matrix is transposed"], "reversed": ["the shape names the fastest axis first"]}

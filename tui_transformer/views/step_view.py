@@ -114,13 +114,10 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
 
 
 def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
-    own, seen = trace.program.named(name) if trace.edits else name, []
-    for edit in trace.edits:
-        if edit.name == own:
-            sides = dict(zip(_sides(axes), edit.region, strict=True))
-            if head in sides.get("head", (head,)):
-                seen.append((sides.get("row", range(1)), sides.get("column", range(1))))
-    return tuple(seen)
+    own = trace.program.named(name) if trace.edits else name
+    regions = (dict(zip(_sides(axes), edit.region, strict=True)) for edit in trace.edits if edit.name == own)
+    here = (sides for sides in regions if head in sides.get("head", (head,)))
+    return tuple((sides.get("row", range(1)), sides.get("column", range(1))) for sides in here)
 
 
 def placed(label: str, index: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -139,18 +139,14 @@ def computed(key: str, group: Iterable[Step], function: Function, /, **words: ob
     return cause(key, (instead(step, function) for step in group), **words)
 
 
-def groups(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:
+def groups(steps: Iterable[Step]) -> Iterable[tuple[Step, ...]]:
     """Steps that one mistake in the code reaches: all, those of the layers, those of each kind, each alone."""
     steps = tuple(steps)
-    seen: set[tuple[str, ...]] = set()
     kinds = dict.fromkeys(kind(step.name) for step in steps)
     alone = [(step,) for step in steps] if len(steps) <= MOST_ALONE else []
     layers = tuple(step for step in steps if kind(step.name) != step.name)
-    for group in (steps, layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone):
-        names = tuple(step.name for step in group)
-        if group and names not in seen:
-            seen.add(names)
-            yield group
+    every = (steps, layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone)
+    return {tuple(step.name for step in group): group for group in every if group}.values()
 
 
 def kind(name: str) -> str:
