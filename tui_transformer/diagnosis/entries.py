@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -216,7 +216,7 @@ def _orders(axes: Axes) -> Iterator[Order]:
         yield (1, 0, 2)
 
 
-def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterable[tuple[Order, str, str]]:
+def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Collection[tuple[Order, str, str]]:
     """Orders of the axes that give the shape, how the numbers lie, and what that assumes; alike ones once."""
     found: dict[tuple[Order, str], tuple[Order, str, str]] = {}
     plain_order = _of_many(tuple(range(len(sizes))), sizes)

@@ -12,6 +12,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
+from tui_transformer.engine.ops.attention import OfHeads
 from tui_transformer.engine.ops.base import Gradients, single
 from tui_transformer.records import dataclass, replace
 
@@ -151,45 +152,38 @@ def _share(scores: Source, index: Index, line: tuple[int | None, ...], place: in
     return Working((Value("s", cell.value, cell), total, Value("e^s", float(powers[place]))), share)
 
 
-class _AllHeads(Op):
-    """An operation of which a cell may read from any head."""
+class _Tiled(OfHeads):
+    """Query head i reads head i mod g of the other input, as where those are tiled; i ÷ share is right."""
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         del inputs
         return (range(shape[0]), *region[1:])
 
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        first, second = inputs
+        tiled = backend.xp.tile(second, (1, self.share, 1, 1))
+        return super().forward(backend, first, tiled, out=out)  # type: ignore[safe-super]  # of Scores or Context
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        head, row, column = index
+        first, second = sources
+        line = (column, None) if self.by_rows else (None, column)
+        read = second.factor(head % second.shape[0], *line)
+        return single(product(self.sums[0], first.factor(head, row, None), read))
+
 
 @dataclass(frozen=True)
-class TiledScores(_AllHeads, Scores):
-    """Query head i reads key head i mod g, as where key heads are tiled; i ÷ share is right."""
+class TiledScores(_Tiled, Scores):
+    """The scores of tiled key heads."""
 
     definition = "Q Kᵀ, key heads tiled"
 
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        query, key = inputs
-        return backend.xp.matmul(query, backend.xp.tile(key, (1, self.share, 1, 1)).swapaxes(-1, -2), out=out)
-
-    def explain(self, index: Index, *sources: Source) -> Working:
-        head, row, column = index
-        query, key = sources
-        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None)))
-
 
 @dataclass(frozen=True)
-class TiledContext(_AllHeads, Context):
-    """Query head i reads value head i mod g."""
+class TiledContext(_Tiled, Context):
+    """The weighted rows of tiled value heads."""
 
     definition = "weights · V, value heads tiled"
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        weights, value = inputs
-        return backend.xp.matmul(weights, backend.xp.tile(value, (1, self.share, 1, 1)), out=out)
-
-    def explain(self, index: Index, *sources: Source) -> Working:
-        head, row, column = index
-        weights, value = sources
-        read = value.factor(head % value.shape[0], None, column)
-        return single(product("Σ weight · v", weights.factor(head, row, None), read))
 
 
 @dataclass(frozen=True)
