@@ -47,7 +47,7 @@ CEILINGS = {
     "analysis": (8_085, 38),
     "cli": (7_520, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_470, 26),
+    "diagnosis": (6_530, 26),
     "engine": (7_370, 33),
     "explorer": (26_670, 129),
     "features": (1_020, 5),
