@@ -88,6 +88,8 @@ def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run
     Path("scores.py").write_text(SOLUTION, encoding="utf-8")
     ended = run("exercise", "check", "scores")
     assert "limits hold for each process of an answer alone" in ended.err
+    for limit in ("--seconds", "--memory"):  # more than a system can count
+        run("exercise", "check", "scores", limit, "1e300").refuses("--seconds and --memory are at most 1,000,000", 2)
 
 
 def test_after_the_last_comes_what_was_left_out_and_at_the_end_what_was_learned(run: Run) -> None:

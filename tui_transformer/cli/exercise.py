@@ -27,6 +27,8 @@ WRONG = 1
 RIGHTS = "an answer runs with all your rights: check only what you would run"
 HELD = "limits hold for all its processes together"
 WIDTH = 100
+MOST = 1_000_000
+"""Seconds, and GiB, that an answer is given: a system waits no longer, and counts no more."""
 SHOWN = 20
 """Lines of what an answer printed that are shown."""
 
@@ -213,6 +215,8 @@ class Check(Place):
 
         if not (math.isfinite(self.seconds) and math.isfinite(self.memory)):
             raise UsageError("--seconds and --memory are finite numbers")
+        if max(self.seconds, self.memory) > MOST:
+            raise UsageError(f"--seconds and --memory are at most {MOST:,}: no system keeps to more")
         return Limits(self.seconds, int(self.memory * 2**30))
 
 
