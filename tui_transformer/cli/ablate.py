@@ -58,7 +58,7 @@ class Ablate(Featured):
         session = open_session(self)
         positions = parse_positions(self.position, session.trace)
         if not targets:
-            self._ranking(session, positions).emit(self.format)
+            self._rank(session, positions)
             return
         program, means = session.trace.program, self._means(session, targets)
         edits = [edit for target in targets for edit in target.edits(program, mean=self.mean, means=means)]
@@ -82,9 +82,10 @@ class Ablate(Featured):
         with unknown_words(session.model, visible(str(self.mean_of))) as listen:
             return of_texts(session.model, self.mean_of, list(names), listen)
 
-    def _ranking(self, session: Session, positions: range | None) -> Ranking:
+    def _rank(self, session: Session, positions: range | None) -> None:
+        """Write every target with the effect of ablating it alone, the largest first."""
         from tui_transformer.analysis.effects import answer_positions, effects
-        from tui_transformer.cli.metrics import answers, chosen, where
+        from tui_transformer.cli.metrics import answers, chosen, effect_data, where
         from tui_transformer.engine.targets import every
 
         trace = session.trace
@@ -93,60 +94,45 @@ class Ablate(Featured):
         metric, means = chosen(session, self), self._means(session, targets)
         measured = effects(trace, targets, mean=self.mean, means=means, positions=positions, metric=metric)
         ranked = sorted(counted(measured, targets), key=lambda pair: -pair[1].size)
-        said = "" if metric is None else metric.said(session.labels.word)
-        read = "every position" if metric is not None and metric.targets else where(session, positions)
-        return Ranking(read, self._set_to(), said, list(answers(session, trace, positions)), ranked)
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Targets with their effects, the largest first, and the answers before; the metric in words, "" for none."""
-
-    where: str
-    set_to: str
-    metric: str
-    answers: Sequence[Answer]
-    effects: Sequence[tuple[Target, Effect]]
-
-    def emit(self, form: str) -> None:
-        """Write it in a format."""
-        from tui_transformer.cli.metrics import effect_data
-
-        if form == "text":
-            emit(self._text())
-        elif form == "json":
-            data = {
-                "mean": self.set_to != "0",
-                "set to": self.set_to,
-                **({"metric": self.metric} if self.metric else {}),
-                "answers": [{"position": answer.position, "before": answer.data()} for answer in self.answers],
-                "effects": [{"target": str(target), **effect_data(effect)} for target, effect in self.effects],
-            }
-            emit_json(data)
-        else:
-            names = tuple(effect_data(self.effects[0][1]))
-            rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in self.effects)
+        if self.format == "csv":
+            names = tuple(effect_data(ranked[0][1]))
+            rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranked)
             emit_csv(("target", *names), rows)
+            return
+        said = "" if metric is None else metric.said(session.labels.word)
+        likely = list(answers(session, trace, positions))
+        if self.format == "text":
+            read = "every position" if metric is not None and metric.targets else where(session, positions)
+            emit([f"each set to {self._set_to()}, alone; the answer is read at {read}\n"])
+            emit(_ranking(ranked, said, likely))
+            return
+        data = {
+            "mean": self._set_to() != "0",
+            "set to": self._set_to(),
+            **({"metric": said} if said else {}),
+            "answers": [{"position": answer.position, "before": answer.data()} for answer in likely],
+            "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranked],
+        }
+        emit_json(data)
 
-    def _text(self) -> Iterator[str]:
-        from tui_transformer.report.numbers import aligned
 
-        yield f"each set to {self.set_to}, alone; the answer is read at {self.where}\n"
-        if self.metric:
-            effect = self.effects[0][1]
-            yield f"{visible(self.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
-        elif len(self.answers) == 1:
-            yield f"most likely: {' '.join(self.answers[0].said())}\n"
-        yield "\n"
-        yield from aligned([self._columns(), *(_row(target, effect) for target, effect in self.effects)])
+def _ranking(ranked: Sequence[tuple[Target, Effect]], metric: str, answers: Sequence[Answer]) -> Iterator[str]:
+    """Targets with their effects, and the answer, or the metric that was chosen ("" for none), before."""
+    from tui_transformer.report.numbers import aligned
 
-    def _columns(self) -> tuple[str, ...]:
-        if self.metric:
-            return "ablated", visible(self.metric), "change"
-        if not self.answers:
-            return "ablated", "relative change"
-        likely = self.answers[0].said()[0] if len(self.answers) == 1 else "most likely"
-        return "ablated", f"change of ln p({likely})", "divergence (nats)"
+    columns: tuple[str, ...] = ("ablated", "relative change")
+    if metric:
+        effect = ranked[0][1]
+        yield f"{visible(metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
+        columns = "ablated", visible(metric), "change"
+    elif answers:
+        likely = "most likely"
+        if len(answers) == 1:
+            likely, share = answers[0].said()
+            yield f"most likely: {likely} {share}\n"
+        columns = "ablated", f"change of ln p({likely})", "divergence (nats)"
+    yield "\n"
+    yield from aligned([columns, *(_row(target, effect) for target, effect in ranked)])
 
 
 def _row(target: Target, effect: Effect) -> tuple[str, ...]:

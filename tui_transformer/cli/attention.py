@@ -194,9 +194,6 @@ def _choices(session: Session, loads: Sequence[tuple[int, ExpertLoad]]) -> Itera
 
 # What weights do by themselves
 
-SORTED = {"copying": 3, "ov": 4, "qk": 6}
-"""The column that an order goes by."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Circuits(Edited):
@@ -252,12 +249,12 @@ class Circuits(Edited):
             ov, qk = (np.sqrt((values**2).sum()) for values in (each.ov_values, each.qk_values))
             sizes = (ov, each.ov_values[0], qk, each.qk_values[0])
             rows.append((*_place(each), words.copying(each), *map(float, sizes)))
+        columns = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
         if self.sort is not None:
-            at = SORTED[self.sort]
+            at = columns.index(self.sort)
             rows.sort(key=lambda row: by_size(row[at]))
         note = "Frobenius norms and largest singular values of W_V W_O and W_Q W_Kᵀ"
         note += " · copying: Σ λ ÷ Σ |λ| of W_E W_V W_O W_U"
-        columns = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
         Table(columns, rows, 4, note).emit(self.format)
 
     def _composed(self, into: Reads) -> None:

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     """A fitted map for every layer."""
 
 
-JUMPS = "with the jumps where a token goes to another expert, which no gradient sees"
-"""Said of the remainder where a model has experts."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Attribute(Featured):
     """Say what every head, layer and embedding writes toward a logit, or every token by gradients toward any metric.
@@ -86,12 +82,9 @@ class Attribute(Featured):
         rows: list[Row] = [(term.name, term.kind, term.number, term.value) for term in found.terms]
         word, other = (None if each is None else session.labels.word(each) for each in found.tokens)
         of = f"logit of {word}" if other is None else f"logit of {word} less that of {other}"
-        parts = (
-            f"{of} at position {found.position}: {found.logit:.4f}",
-            f"{len(found.terms)} terms, norms frozen",
-            f"remainder {found.remainder:.1e}",
-        )
-        return Table(("term", "kind", "number", "value"), self._largest(rows), 4, " · ".join(parts))
+        note = f"{of} at position {found.position}: {found.logit:.4f} · {len(found.terms)} terms, norms frozen"
+        note += f" · remainder {found.remainder:.1e}"
+        return Table(("term", "kind", "number", "value"), self._largest(rows), 4, note)
 
     def _inputs(self, session: Session) -> Table:
         """A line a token, and what they sum to."""
@@ -120,14 +113,11 @@ class Attribute(Featured):
         if found.baseline is None:
             note = f"{said}: {found.value:.4f} · input {found.step} · sum {total:.4f}, to first order"
             return Table(("position", "token", "gradient × input"), self._largest(rows), 4, note)
-        parts = (
-            f"{said}: {found.value:.4f}, of the baseline {found.baseline:.4f}",
-            f"input {found.step}",
-            f"sum {total:.4f}",
-            f"remainder {found.remainder:.1e}",
-            *([JUMPS] if expert_steps(trace.program) else []),
-        )
-        return Table(("position", "token", "integrated gradient"), self._largest(rows), 4, " · ".join(parts))
+        note = f"{said}: {found.value:.4f}, of the baseline {found.baseline:.4f} · input {found.step}"
+        note += f" · sum {total:.4f} · remainder {found.remainder:.1e}"
+        if expert_steps(trace.program):
+            note += " · with the jumps where a token goes to another expert, which no gradient sees"
+        return Table(("position", "token", "integrated gradient"), self._largest(rows), 4, note)
 
     def _largest(self, rows: list[Row]) -> list[Row]:
         """The rows whose last value is the largest, where so many are asked for."""
@@ -190,7 +180,11 @@ class Lens(Edited):
         from tui_transformer.analysis.logit_lens import lens_of
 
         lens = lens_of(session.trace.program)
-        tokens, depths = self._tokens(lens.tokens), self._depths(lens.depths)
+        tokens = self._tokens(lens.tokens)
+        depths = [depth for depth in lens.depths if self.layer in (None, depth.layer)]
+        if not depths:
+            last = lens.depths[-1].layer
+            raise InputError(f"there is no layer {self.layer}: layers are 0 to {last}, and −1 for the embedding")
         columns: tuple[str, ...] = ("layer", "token", "of", "rank", "id", "word", "probability")
         note = f"what leaves each layer, through {' → '.join(step.name for step in lens.steps)}"
         if self.tuned is None:
@@ -258,13 +252,6 @@ class Lens(Edited):
         with cleared(), unknown_words(model, visible(str(path))) as listen:
             traces = traced(model, texts_of(path), listen)
             return fit_lens(traces, None if self.layer is None else [self.layer], show)
-
-    def _depths(self, all_depths: tuple[logit_lens.Depth, ...]) -> tuple[logit_lens.Depth, ...]:
-        depths = tuple(depth for depth in all_depths if self.layer in (None, depth.layer))
-        if not depths:
-            last = all_depths[-1].layer
-            raise InputError(f"there is no layer {self.layer}: layers are 0 to {last}, and −1 for the embedding")
-        return depths
 
     def _tokens(self, count: int) -> range:
         if self.token is None:

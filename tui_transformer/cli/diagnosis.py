@@ -153,7 +153,8 @@ def _report(parts: Sequence[Part], *, matched: bool) -> Iterator[str]:
             yield f"{part.title}:\n"
         if matched:
             yield from _plan(diagnosis.plan)
-        yield from aligned([HEADINGS, *(_row(each, diagnosis) for each in diagnosis.steps)])
+        headings = ("step", "in the dump", "shape", "largest", "relative", "RMS", "cosine", "KL", "")
+        yield from aligned([headings, *(_row(each, diagnosis) for each in diagnosis.steps)])
         left: dict[str, list[str]] = {}
         for each in diagnosis.plan:
             left.setdefault(each.reason, []).append(each.theirs)
@@ -167,18 +168,13 @@ def _report(parts: Sequence[Part], *, matched: bool) -> Iterator[str]:
 
 
 def _plan(plan: Sequence[Planned]) -> Iterator[str]:
-    yield from aligned([PLAN, *map(_planned, plan)])
+    rows = [("in the dump", "shape", "is", "taken for granted")]
+    for each in plan:
+        shape = "" if each.shape is None else shape_text(each.shape) or "1"
+        said = f"not compared: {each.reason}" if each.reason else each.description
+        rows.append((visible(each.theirs), shape, each.step or "–", visible(said)))
+    yield from aligned(rows)
     yield "\n"
-
-
-def _planned(each: Planned) -> tuple[str, ...]:
-    shape = "" if each.shape is None else shape_text(each.shape) or "1"
-    said = f"not compared: {each.reason}" if each.reason else each.description
-    return visible(each.theirs), shape, each.step or "–", visible(said)
-
-
-PLAN = ("in the dump", "shape", "is", "taken for granted")
-HEADINGS = ("step", "in the dump", "shape", "largest", "relative", "RMS", "cosine", "KL", "")
 
 
 def _row(each: Compared, diagnosis: Diagnosis) -> tuple[str, ...]:

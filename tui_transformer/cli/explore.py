@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from tui_transformer import __version__
-from tui_transformer.cli.options import Featured, Flags, Theme, of_tour
+from tui_transformer.cli.options import Featured, Flags, Theme
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option, required
 from tui_transformer.errors import UsageError
@@ -93,9 +93,6 @@ class Explore(Featured):
             option = self.given()[0]
             raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
 
-    def led_through(self) -> str | None:
-        return of_tour(self.tour, self.model)
-
     def run(self) -> None:
         reading = self.reading()
         results = self._results()
@@ -115,18 +112,20 @@ class Explore(Featured):
         from tui_transformer.explorer.run import run
         from tui_transformer.session.tour_stop import left_aside
 
-        says = left_aside(self.tour, self.model)
-        begin = partial(
-            run,
+        ended = run(
+            options,
+            reading,
+            self.theme,
             tour=self.tour,
             notes=self.notes,
-            says=says,
+            says=left_aside(self.tour, self.model),
             survey=results,
             edits=self.edit or (),
             features=self.features,
             at=self.at,
+            plain=self.plain,
         )
-        raise typer.Exit(begin(options, reading, self.theme, plain=self.plain))
+        raise typer.Exit(ended)
 
     def _results(self) -> Results | None:
         if self.survey is None:
@@ -174,9 +173,6 @@ class Record(Flags):
     out: Path = required("A .cast, .gif, .png or .html file, or a folder.", metavar="FILE|FOLDER")
     size: str = option("160x45", "The terminal, from 40x12 to 400x150.", metavar="COLUMNSxLINES")
     theme: Theme = None
-
-    def led_through(self) -> str | None:
-        return of_tour(self.tour, self.model)
 
     def run(self) -> None:
         from tui_transformer.cli.output import note

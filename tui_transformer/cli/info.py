@@ -185,11 +185,16 @@ class Fetch:
         if importlib.util.find_spec("huggingface_hub") is None:
             raise InputError("fetch needs the extra `fetch`, which is not installed: pip install huggingface_hub")
         with _explained(name):
+            import huggingface_hub
+
             commit, files = _look_up(name)
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
             _check_room(name, sum(files.values()))
             for number, (file, size) in enumerate(files.items()):
-                _download(name, file, commit, f"{number + 1} of {len(files)}  {file}  {readable(size)}")
+                if not sys.stderr.isatty():  # on a terminal the library draws a bar
+                    note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
+                # With a commit for a revision the library names no branch, so nothing can be opened yet.
+                huggingface_hub.hf_hub_download(name, file, revision=commit, cache_dir=cache_folder())
         # What the cache opens is what this file names, so it is written last.
         (folder / "refs").mkdir(exist_ok=True)
         write_whole(folder / "refs" / "main", commit.encode())
@@ -243,18 +248,6 @@ def _check_room(name: str, needed: int) -> None:
         )
 
 
-def _download(name: str, file: str, commit: str, line: str) -> None:
-    """One file; the library draws a bar on standard error where that is a terminal."""
-    from huggingface_hub import hf_hub_download
-
-    from tui_transformer.model.local_models import cache_folder
-
-    if not sys.stderr.isatty():
-        note(line)
-    # With a commit for a revision the library names no branch, so nothing can be opened yet.
-    hf_hub_download(name, file, revision=commit, cache_dir=cache_folder())
-
-
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Everything that can go wrong on the way, as one line."""
@@ -267,28 +260,20 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _reason(name: str, error: Exception) -> str:
+    from tui_transformer.model.local_models import cache_folder, find_model
+
     kinds = {kind.__name__ for kind in type(error).__mro__}
     known = next((text for kind, text in _REASONS.items() if kind in kinds), None)
     if known is not None:
         return known.format(name=name)
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-        from tui_transformer.model.local_models import cache_folder
-
         return f"{cache_folder()}: the disk is full: make room, or set HF_HOME to a folder elsewhere, and fetch again"
-    if kinds & _OF_THE_NETWORK or any(os.environ.get(key) for key in OFFLINE):
-        return _offline(name, error)
-    what = (str(error).splitlines() or [type(error).__name__])[0][:200]
-    return f"{name} could not be fetched: {what}"
-
-
-def _offline(name: str, error: Exception) -> str:
-    """That there is no network or that it is switched off, and whether the model is here already."""
-    from tui_transformer.model.local_models import find_model
-
+    what = (str(error).splitlines() or [type(error).__name__])[0]
     setting = next((key for key in OFFLINE if os.environ.get(key)), None)
-    what = (str(error).splitlines() or [type(error).__name__])[0][:120]
-    why = f"{setting} is set" if setting else f"the hub cannot be reached: {what}"
-    own = find_model(name)
+    if setting is None and not kinds & _OF_THE_NETWORK:
+        return f"{name} could not be fetched: {what[:200]}"
+    why = f"{setting} is set" if setting else f"the hub cannot be reached: {what[:120]}"
+    own = find_model(name)  # it may be here already
     here = f"; it is in the cache already: tui-transformer --model {name}" if own and own.source == "cache" else ""
     return f"{name} cannot be fetched: offline ({why}){here}"
 

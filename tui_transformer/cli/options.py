@@ -26,9 +26,6 @@ SIZES = (
 )
 """The options that are settings of a built-in model."""
 
-OF_SIZES = "encoder"
-"""The model where none is named: a trained one; with sizes, a vocabulary or a seed, a new one of random weights."""
-
 OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed", "embedding", "vectors")
 """The options that only a built-in model of random weights has: what the model reads is not among them."""
 
@@ -233,7 +230,12 @@ class Flags:
 
     def led_through(self) -> str | None:
         """The model that is named; of a tour of the program that model which it is of, whichever is named."""
-        return self.model
+        tour: str | None = getattr(self, "tour", None)  # of a command that has one
+        if tour is None:
+            return self.model
+        from tui_transformer.session.tour_stop import led_through
+
+        return led_through(tour, self.model)
 
     def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model."""
@@ -244,7 +246,7 @@ class Flags:
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
-        model = self.led_through() or (OF_SIZES if random else self.usual)
+        model = self.led_through() or ("encoder" if random else self.usual)
         framing = Framing(self.bracket, self.pad_to)
         own = (framing, self.embedding, self.vectors, self.unknown)
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)
@@ -253,15 +255,6 @@ class Flags:
         """The options of a model and its text that are not at their defaults, as they are written."""
         changed = (field.name for field in dataclasses.fields(Flags) if getattr(self, field.name) != field.default)
         return tuple(map(option_name, changed))
-
-
-def of_tour(tour: str | None, model: str | None) -> str | None:
-    """The model that a tour leads through, where --model names one or none."""
-    if tour is None:
-        return model
-    from tui_transformer.session.tour_stop import led_through
-
-    return led_through(tour, model)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from tui_transformer.records import dataclass, replace
 if TYPE_CHECKING:
     from tui_transformer.analysis import metrics
     from tui_transformer.analysis.patching import Measured, PlaceKind, Table
-    from tui_transformer.analysis.paths import Paths
     from tui_transformer.engine.trace import Trace
     from tui_transformer.session.session import Session
     from tui_transformer.views.view import View
@@ -169,7 +168,11 @@ class Patch(Featured):
             view = path_view(first.senders, first.receivers, first.changes, first.by, metric.name)
             output.emit_view(view, "svg")
             return
-        rows = _rows_of_paths(found)
+        changes = zip(*([row["change"] for row in each.rows()] for each in found), strict=True)
+        rows: list[output.Row] = [
+            (row["sender"], row["receiver"], *own, row["share"])
+            for row, own in zip(found[0].rows(), changes, strict=True)
+        ]
         if self.top is not None:
             rows = sorted(rows, key=lambda row: -abs(float(row[2] or 0)))[: self.top]
         parts = (
@@ -177,7 +180,8 @@ class Patch(Featured):
             f"{found[0].other:.4g} of the other sentence",
             *(["no estimate: it is from the sentence itself, where its gradient is 0"] if metric == DIVERGENCE else []),
         )
-        columns = ("sender", "receiver", *(OF_PATHS[each.by] for each in found), "share of the way")
+        of_way = {"patching": "change", "gradient": "estimate"}
+        columns = ("sender", "receiver", *(of_way[each.by] for each in found), "share of the way")
         output.Table(columns, rows, 4, ", ".join(parts)).emit(self.format)
 
 
@@ -185,17 +189,6 @@ def _nodes(text: str | None) -> list[str | list[str]]:
     """Names with commas between them; those with a plus between them are patched together."""
     names = [] if text is None else [name.split("+") for name in text.split(",")]
     return [name[0].strip() if len(name) == 1 else [each.strip() for each in name] for name in names]
-
-
-OF_PATHS = {"patching": "change", "gradient": "estimate"}
-"""The columns of changes of the metric, by how they are found."""
-
-
-def _rows_of_paths(found: Sequence[Paths]) -> list[output.Row]:
-    """Sender and receiver, the change of the metric by every way, and the share of the first."""
-    first = found[0].rows()
-    changes = zip(*([row["change"] for row in each.rows()] for each in found), strict=True)
-    return [(row["sender"], row["receiver"], *own, row["share"]) for row, own in zip(first, changes, strict=True)]
 
 
 def _runs(text: str | None, option: str) -> Sequence[range | None]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui_transformer.cli.options import Edited, Theme, of_tour
+from tui_transformer.cli.options import Edited, Theme
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
@@ -47,9 +47,6 @@ class Serve(Edited):
     idle: float = option(30.0, "Without a key for so long a session ends; 0 for never.", metavar="MINUTES", min=0)
     tour: str | None = option(None, "Every session begins with it.", metavar="FILE|NAME")
     theme: Theme = None
-
-    def led_through(self) -> str | None:
-        return of_tour(self.tour, self.model)
 
     def run(self) -> None:
         if self.watch and not self.token:

@@ -58,6 +58,7 @@ class Similar(Flags):
     def _words(self) -> None:
         """A line a word, the nearest first."""
         from tui_transformer.analysis.similar import similar, table_name, terms_of
+        from tui_transformer.session.nearest_tokens import sum_of
 
         session = open_session(self)
         model, table = session.model, table_name(session.trace)
@@ -66,8 +67,7 @@ class Similar(Flags):
         rows: list[Row] = [
             (rank, token, session.labels.source_word(token), cosine) for rank, (token, cosine) in enumerate(nearest, 1)
         ]
-        said = " ".join(f"{'+' if term.sign > 0 else '−'} {model.word_label(term.token)}" for term in terms)
-        said = f"cosine with {said.removeprefix('+ ')} · rows of {table}"
+        said = f"cosine with {sum_of(session, terms)} · rows of {table}"
         Table(("rank", "id", "word", "cosine"), rows, 4, said).emit(self.format)
 
     def _sentences(self) -> None:

@@ -10,13 +10,12 @@ import dataclasses
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import typer
 from typer._click import Command, Context, HelpFormatter
-from typer._click.core import Parameter
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
@@ -140,27 +139,16 @@ def _bare(hint: Any) -> Any:
     return hint.__origin__ if hasattr(hint, "__metadata__") else hint
 
 
-def check_once(parameters: Iterable[Parameter]) -> None:
-    """Refuse an option that is given again and would replace what was given before.
-
-    Raises:
-        UsageError: There is one.
-    """
-    for parameter, count in Counter(parameters).items():
-        if count > 1 and isinstance(parameter, TyperOption) and _loses(parameter):
-            names = " or ".join((*parameter.opts[:1], *parameter.secondary_opts[:1]))
-            raise UsageError(f"{names} is given {count} times and has one value: give it once")
-
-
-def _loses(option: TyperOption) -> bool:
-    """Whether the last value of an option replaces the others: lists are put together, flags say the same again."""
-    return not option.multiple and not (option.is_flag and not option.secondary_opts)
-
-
 class _Once(Command):
+    """Refuses an option that is given again and would replace what was given before."""
+
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        if not ctx.resilient_parsing:
-            check_once(self.make_parser(ctx).parse_args(list(args))[2])
+        given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(list(args))[2]
+        for parameter, count in Counter(given).items():
+            if count > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
+                names = " or ".join((*parameter.opts[:1], *parameter.secondary_opts[:1]))
+                if not parameter.is_flag or parameter.secondary_opts:  # a flag alone says the same again
+                    raise UsageError(f"{names} is given {count} times and has one value: give it once")
         return super().parse_args(ctx, args)
 
 

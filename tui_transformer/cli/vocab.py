@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -50,11 +49,9 @@ class List:
 
         vocabularies = [_load(name) for name in built_in_vocabularies()]
         width = max(len(words.name) for words in vocabularies)
-        emit(f"{words.name:<{width}}  {words.size:>7,} words  {_first(words)}\n" for words in vocabularies)
-
-
-def _first(words: Vocabulary) -> str:
-    return " ".join(map(words.label, islice(words.words, 6))) + (" …" if words.size > 6 else "")
+        for words in vocabularies:
+            first = " ".join(map(words.label, words.words[:6])) + " …" * (words.size > 6)
+            emit([f"{words.name:<{width}}  {words.size:>7,} words  {first}\n"])
 
 
 @dataclass(frozen=True, kw_only=True)
