@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
@@ -17,6 +18,26 @@ from tui_transformer.views.step_view import Labels
 
 SOURCE, TARGET = "tokens", "decoder tokens"
 """The names of the token sequences."""
+
+
+Result = TypeVar("Result")
+_MISSING: Any = object()
+
+
+class Kept(Generic[Result]):
+    """A property that is worked out once, and then is in a part of the cache."""
+
+    def __init__(self, part: str, make: Callable[[Any], Result]) -> None:
+        self._part, self._make, self.__doc__ = part, make, make.__doc__
+
+    def __get__(self, read: Any, _: type) -> Result:
+        memo: Memo = getattr(read.cache, self._part)
+        return memo.get(self._make.__name__, lambda: self._make(read))
+
+
+def kept(part: str) -> Callable[[Callable[[Any], Result]], Kept[Result]]:
+    """What follows from the values that this part of the cache is of."""
+    return partial(Kept, part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,30 +86,62 @@ class Sentences:
         """The tokens and where they lie in the sentence, with what is put around it."""
         return self.framed.encodings[self.item]
 
-    @property
+    @kept("tokens")
     def framed(self) -> Batch:
         """The sentence, or all of them, with what is put around them."""
-        return self.cache.tokens.get("framed", lambda: _framed(self))
+        model = self.model
+        if not model.config.vocab_size:
+            return Batch((Encoding("", ()),))
+        encodings = [
+            model.encode(given, cut=self.cut, pair=self.pair) if isinstance(given, str) else _written(model.word, given)
+            for given in self.batch or (self.text if self.ids is None else self.ids,)
+        ]
+        return batch_of(model, encodings, self.framing, cut=self.cut)
 
-    @property
+    @kept("tokens")
     def decoder_encoding(self) -> Encoding | None:
         """The decoder's tokens, where it has a sequence of its own."""
-        return self.cache.tokens.get("decoder encoding", lambda: _encode_target(self))
+        model = self.model
+        if not model.has_decoder:
+            return None
+        if self.decoder_ids is not None:
+            return _written(model.target_word, self.decoder_ids)
+        if model.reads_again and not self.decoder_text:
+            return _written(model.target_word, model.read_again(self.encoding.ids))
+        return model.encode_target(self.decoder_text, cut=self.cut)
 
-    @property
+    @kept("tokens")
     def sequences(self) -> dict[str, Encoding]:
         """The token sequences by name: one, or source and target."""
-        return self.cache.tokens.get("sequences", lambda: _sequences(self))
+        own, target = self.encoding, self.decoder_encoding
+        return ({SOURCE: own} if own.tokens else {}) | ({} if target is None else {TARGET: target})
 
-    @property
+    @kept("tokens")
     def base(self) -> Trace:
         """The trace without edits."""
-        return self.cache.tokens.get("trace", lambda: _run(self))
+        if not self.model.config.vocab_size:
+            trace = self.model.trace(budget=self.budget)
+        else:
+            masks, target = self.framed.masks, self.decoder_encoding
+            trace = self.model.trace(
+                ids=self.encoding.ids,
+                mask=masks[self.item] if self.mask is None and masks is not None else self.mask,
+                decoder_ids=None if target is None else target.ids,
+                segments=self.encoding.segments,
+                budget=self.budget,
+            )
+        if not self.breaks:
+            return trace
+        from tui_transformer.diagnosis.breaking import broken
 
-    @property
+        return broken(trace, self.breaks)
+
+    @kept("tokens")
     def labels(self) -> Labels:
         """The words beside rows and columns."""
-        return self.cache.tokens.get("labels", lambda: _label(self))
+        model = self.model
+        words = {name: tuple(model.label(token.text) for token in own.tokens) for name, own in self.sequences.items()}
+        return Labels(words, model.target_label, model.word_label) if words else Labels()
 
     @property
     def predicted(self) -> Ids:
@@ -100,34 +153,6 @@ class Sentences:
         return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
 
 
-def _sequences(read: Sentences) -> dict[str, Encoding]:
-    own, target = read.encoding, read.decoder_encoding
-    return ({SOURCE: own} if own.tokens else {}) | ({} if target is None else {TARGET: target})
-
-
-def _framed(read: Sentences) -> Batch:
-    if not read.model.config.vocab_size:
-        return Batch((Encoding("", ()),))
-    given = read.batch or (read.text if read.ids is None else read.ids,)
-    return batch_of(read.model, [_encode(read, each) for each in given], read.framing, cut=read.cut)
-
-
-def _encode(read: Sentences, given: str | Ids) -> Encoding:
-    if not isinstance(given, str):
-        return _written(read.model.word, given)
-    return read.model.encode(given, cut=read.cut, pair=read.pair)
-
-
-def _encode_target(read: Sentences) -> Encoding | None:
-    if not read.model.has_decoder:
-        return None
-    if read.decoder_ids is not None:
-        return _written(read.model.target_word, read.decoder_ids)
-    if read.model.reads_again and not read.decoder_text:
-        return _written(read.model.target_word, read.model.read_again(read.encoding.ids))
-    return read.model.encode_target(read.decoder_text, cut=read.cut)
-
-
 def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
     """Token IDs as a sentence of their words."""
     tokens, start = [], 0
@@ -136,39 +161,6 @@ def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
         tokens.append(Token(token_id, word, start, start + len(word)))
         start += len(word) + 1
     return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
-
-
-def _run(read: Sentences) -> Trace:
-    trace = _unbroken(read)
-    if not read.breaks:
-        return trace
-    from tui_transformer.diagnosis.breaking import broken
-
-    return broken(trace, read.breaks)
-
-
-def _unbroken(read: Sentences) -> Trace:
-    if not read.model.config.vocab_size:
-        return read.model.trace(budget=read.budget)
-    target = None if read.decoder_encoding is None else read.decoder_encoding.ids
-    masks = read.framed.masks
-    return read.model.trace(
-        ids=read.encoding.ids,
-        mask=masks[read.item] if read.mask is None and masks is not None else read.mask,
-        decoder_ids=target,
-        segments=read.encoding.segments,
-        budget=read.budget,
-    )
-
-
-def _label(read: Sentences) -> Labels:
-    model = read.model
-    words = {name: tuple(model.label(token.text) for token in own.tokens) for name, own in read.sequences.items()}
-    return Labels(words, model.target_label, model.word_label) if words else Labels()
-
-
-Result = TypeVar("Result")
-_MISSING: Any = object()
 
 
 @dataclass(eq=False)

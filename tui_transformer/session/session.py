@@ -25,7 +25,7 @@ from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.records import dataclass, replace
 from tui_transformer.report.differences import Comparison, compare_traces
-from tui_transformer.session.sentences import Sentences
+from tui_transformer.session.sentences import Sentences, kept
 from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.known_words import sample_sentence
@@ -58,10 +58,10 @@ class Session(Sentences):
     overlay: Overlay = NOTHING
     measure: Measure | None = None
 
-    @property
+    @kept("edited")
     def trace(self) -> Trace:
         """The trace with the edits."""
-        return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
+        return self.base.edited(self.edits)
 
     def extremes(self, name: str) -> Limits | None:
         """The limits of a step in all heads, looked for once; None where it is not kept whole."""
@@ -79,17 +79,19 @@ class Session(Sentences):
     @property
     def stops(self) -> tuple[str, ...]:
         """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
-        if not self.backward:
-            return self.forward_stops
-        steps, base = self.base.program.by_name, self.base
-        return self.cache.tokens.get(
-            "stops back", lambda: (LOSS, *(name for name in has_gradient(base) if name in steps))
-        )
+        return self.backward_stops if self.backward else self.forward_stops
 
-    @property
+    @kept("tokens")
+    def backward_stops(self) -> tuple[str, ...]:
+        """The loss, and every step that it depends on."""
+        return (LOSS, *(name for name in has_gradient(self.base) if name in self.base.program.by_name))
+
+    @kept("tokens")
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
-        return self.cache.tokens.get("stops", lambda: _forward_stops(self))
+        program, has_words = self.base.program, self.model.vocabulary is not None
+        first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
+        return (*first, *(step.name for step in program.steps), *last)
 
     # The overlay
 
@@ -103,10 +105,11 @@ class Session(Sentences):
         """The targets that were set, or the default ones."""
         if self.targets is not None:
             return self.targets
-        base = self.base
-        return self.cache.backward.get(
-            "targets", lambda: own_answer(base) if self.answers_once else default_targets(base.program, self.predicted)
-        )
+        return self._usual_targets
+
+    @kept("backward")
+    def _usual_targets(self) -> Ids:
+        return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self.predicted)
 
     @property
     def answers_once(self) -> bool:
@@ -160,17 +163,24 @@ class Session(Sentences):
             return None
         return Metric(measure.name, measure.tokens)
 
-    @property
+    @kept("backward")
     def gradient_norms(self) -> Mapping[str, float]:
         """The norm of the gradient of every step and weight."""
-        return self.cache.backward.get(
-            "norms", lambda: {name: norm(gradient) for name, gradient in self.gradients.values.items()}
-        )
+        return {name: norm(gradient) for name, gradient in self.gradients.values.items()}
 
-    @property
+    @kept("compared")
     def other(self) -> Session:
         """The other trace's session, where one is compared: this one, but for what differs."""
-        return self.cache.compared.get("other", lambda: _other(self))
+        overlay = self.overlay
+        edits = overlay.values or (self.edits if overlay.edits else ())
+        same = replace(self, overlay=NOTHING, targets=None, edits=edits)
+        if overlay.model is not None:
+            same = replace(same, model=overlay.model)
+        elif overlay.whole:
+            return replace(same, breaks=())
+        elif overlay.text is None:
+            return replace(same, given=self.cache.keeping("tokens"))
+        return same if overlay.text is None else same.with_text(overlay.text)
 
     @property
     def comparison(self) -> Comparison | None:
@@ -335,12 +345,6 @@ def gradient_cost(session: Session) -> int:
     return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
 
 
-def _forward_stops(session: Session) -> tuple[str, ...]:
-    program, has_words = session.base.program, session.model.vocabulary is not None
-    first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
-    return (*first, *(step.name for step in program.steps), *last)
-
-
 def _outlived(session: Session, before: Session) -> bool:
     """Whether what is beside a changed session was made for the one before: its edits, its tokens, its loss."""
     overlay = session.overlay
@@ -365,16 +369,3 @@ def _ids(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError as error:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
-
-
-def _other(session: Session) -> Session:
-    overlay = session.overlay
-    edits = overlay.values or (session.edits if overlay.edits else ())
-    same = replace(session, overlay=NOTHING, targets=None, edits=edits)
-    if overlay.model is not None:
-        same = replace(same, model=overlay.model)
-    elif overlay.whole:
-        return replace(same, breaks=())
-    elif overlay.text is None:
-        return replace(same, given=session.cache.keeping("tokens"))
-    return same if overlay.text is None else same.with_text(overlay.text)
