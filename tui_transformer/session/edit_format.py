@@ -45,7 +45,6 @@ from tui_transformer.text.display import visible
 EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")
 HERE = re.compile(r"\s*[-+*/]?=")
 """The beginning of an edit that names no step: that of a cell which is known."""
-MEAN = "mean"
 ALONG = re.compile(r"along\((.+)\)")
 """A value of whose direction the component is meant."""
 MOST_CELLS = 1 << 22
@@ -92,6 +91,8 @@ class Written:
             return self._steer(values)
         pairs = zip(self.terms, values, strict=True)
         value = sum((term.factor * each for term, each in pairs), np.zeros(()))
+        if self.operation == "/=" and not np.all(value):
+            raise UsageError(f"{place.name} cannot be divided by 0")
         return _OPERATIONS[self.operation](place.name, value, *place.parts)
 
     def _steer(self, values: Sequence[Host]) -> Steer:
@@ -148,7 +149,7 @@ def written(program: Program, text: str, here: tuple[str, Index] | None = None) 
     name, shape = array_of_numbers(program, match["name"])
     heads, rows, columns = _place(name, shape, match["place"])
     place = Set(name, 0.0, heads, rows, columns)
-    mean = match["value"] == MEAN
+    mean = match["value"] == "mean"
     if mean and match["op"] != "=":
         raise UsageError(f"{name} can be set to its mean with =, and not {match['op']}")
     along = ALONG.fullmatch(match["value"])
@@ -167,14 +168,8 @@ _OPERATIONS: dict[str, Callable[..., Change]] = {
     "-=": lambda name, values, *place: Add(name, -values, *place),
     "*=": Scale,
     OUT: Project,
-    "/=": lambda name, values, *place: Scale(name, _inverse(name, values), *place),
+    "/=": lambda name, values, *place: Scale(name, 1 / values, *place),
 }
-
-
-def _inverse(name: str, values: Host) -> Host:
-    if not np.all(values):
-        raise UsageError(f"{name} cannot be divided by 0")
-    return 1 / values
 
 
 def _place(name: str, shape: Shape, text: str | None) -> list[range | None]:
@@ -210,9 +205,6 @@ def read_number(text: str, dtype: np.dtype[Any]) -> float:
 
 
 # Edits in words, and as they are written, to be made again; breaks by their names
-
-HEADS_OF = ".context"
-"""A head is taken out here; it is called after the attention alone."""
 
 SIGNS: Mapping[type, tuple[str, str]] = {Set: ("→", "="), Add: ("+", "+="), Scale: ("×", "*=")}
 """Signs of an edit with one value: in words, and as it is written."""
@@ -254,7 +246,8 @@ def words(change: Change, program: Program) -> str:
         value = f"{SIGNS[type(change)][0]} {minus(f'{change.values:g}')}"
     else:
         value = change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
-    name = change.name.removesuffix(HEADS_OF) if part.startswith(KINDS[0]) else change.name
+    # a head is taken out of the context; it is called after the attention alone
+    name = change.name.removesuffix(".context") if part.startswith(KINDS[0]) else change.name
     return " ".join(filter(None, (name, part, value)))
 
 

@@ -16,16 +16,10 @@ from tui_transformer.text.vocabulary import Vocabulary
 MOST = 32
 """Examples that something is tried on."""
 
-TRIED = 200
-"""Exchanges of a word that are looked through for one of as many tokens."""
-
 WORDS = 40
 """Words of a vocabulary that are put in the place of one."""
 
 SEED = 7
-
-PREFIX = 5
-"""Characters of an answer that a decoder beside an encoder is given: `2021-`."""
 
 Pair = tuple[str, str]
 """A sentence, and what a decoder beside an encoder has written; "" for nothing."""
@@ -41,7 +35,7 @@ def counterpart(session: Session) -> str:
         return ""
     named = (each for each in (COUNTERPARTS.get(text), _TURNED.get(text)) if each is not None)
     count = _tokens(session, text)
-    others = islice(chain(named, exchanges(session)), TRIED)
+    others = islice(chain(named, exchanges(session)), 200)  # exchanges of a word take long
     return next((each for each in others if each != text and _tokens(session, each) == count), "")
 
 
@@ -97,7 +91,7 @@ def _trained(name: str) -> Iterator[Pair]:
     for line in lines_of(name, 2 * MOST, SEED):
         text, _, answer = line.partition("\t")
         if answer:
-            yield text, answer[:PREFIX]
+            yield text, answer[:5]  # what a decoder beside an encoder is given: `2021-`
         else:
             words = text.split(" ")
             yield " ".join(words[: max(len(words) * 3 // 4, 1)] if name == "copy" else words[:SAID]), ""

@@ -66,9 +66,6 @@ PANES = {
 UNNAMED = ("matrix", "whole")
 """Panes that are called after what they show, or whose parts have borders of their own."""
 
-WITH_WHOLE = ("whole", "matrix", "cell")
-"""The panes that there are where the whole is shown."""
-
 
 class Layout(NamedTuple):
     """A class of the screen, what the style sheet shows from so many columns and lines on.
@@ -88,14 +85,8 @@ LAYOUTS = (Layout("-wide", 120, 36, 2), Layout("-medium", 96, 26, 6), Layout("-n
 SHORT = 18
 """Below so many lines only the cell's own line is left under the matrix, or under the whole."""
 
-SHORT_OTHERS = 3
-"""Lines beside the whole there."""
-
 TIGHT = 150
 """Columns below which the list of steps gives way to a second matrix."""
-
-GIVEN_WAY = ("-slim", "-broad", "-alone", "-tall", "-taller")
-"""Classes of a screen on which panes give way to the matrix."""
 
 STAYS: dict[str, tuple[str, ...]] = {
     "steps": ("-broad",),
@@ -128,7 +119,7 @@ CLASSES = (
     *(each.name for each in LAYOUTS),
     *(f"-active-{pane}" for pane in PANES),
     *("-short", "-tight", "-whole", "-zoomed", "-tour", "-vocabulary", "-text", "-both", "-stacked", "-edited"),
-    *GIVEN_WAY,
+    *("-slim", "-broad", "-alone", "-tall", "-taller"),  # panes give way to the matrix
 )
 """Every class that an arrangement may have."""
 
@@ -294,7 +285,7 @@ def arrange(
     whole = room_for_whole(size, told) and (wide if view.whole is None else view.whole)
     axes = () if stop in (VOCABULARY, *WORDS) else session.trace.program.axes(stop)
     absent = {"whole"} if len(axes) == 3 and axes[0].size > 1 else {"whole", "heads"}
-    names = WITH_WHOLE if whole else tuple(name for name in PANES if name not in absent)
+    names = ("whole", "matrix", "cell") if whole else tuple(name for name in PANES if name not in absent)
     both = step is not None and step.shown == "both" and step.overlay is not None
     need, stacked = Size(0, 0), False
     if step is not None and not both:
@@ -351,7 +342,7 @@ def _whole_lines(
     if zoomed:
         room -= 1 + (layout.name != "-narrow")  # keys, and the title
     else:
-        room -= SHORT_OTHERS if short else layout.others
+        room -= 3 if short else layout.others
     below = 0
     if not short and not zoomed:
         rows = 0

@@ -14,15 +14,13 @@ from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-FIRST_CELL = Place()
-
 
 @dataclass(frozen=True)
 class Position:
     """A stop (a step, a weight, `vocabulary` or `text`) and a cell of it. Never changed, only replaced."""
 
     stop: str
-    place: Place = FIRST_CELL
+    place: Place = Place()
 
     def at(self, stop: str) -> Position:
         """Another stop; the cell stays as far as the matrix reaches."""
@@ -172,10 +170,21 @@ class Match:
     word: int | None = None
 
     def position(self, session: Session, here: Position) -> Position:
-        """Where it is: a token in the step that one is at, if that has it; a word in the table of embeddings."""
-        if self.token is not None:
-            return at_token(session, here, *self.token)
-        return here.at(self.stop) if self.word is None else row_of_word(self.word)
+        """Where it is: a token as a row of the step, or as a column; a word in the table of embeddings.
+
+        Where the step that one is at has no such token, it is the first step that has.
+        """
+        if self.token is None:
+            return here.at(self.stop) if self.word is None else row_of_word(self.word)
+        which, place = self.token
+        name, program = list(session.sequences)[which], session.trace.program
+
+        def sides(stop: str) -> list[str]:
+            return [axis.sequence for axis in program.axes(stop)[-2:]] if stop in program.by_name else []
+
+        stop = next((each for each in (here.stop, *session.stops) if name in sides(each)), here.stop)
+        side = ("row", "column")[sides(stop).index(name)] if name in sides(stop) else "row"
+        return Position(stop, replace(here.place, **{side: place}))
 
 
 class Search:
@@ -228,18 +237,6 @@ def find(session: Session, typed: str) -> tuple[Match, ...]:
 def row_of_word(token_id: int) -> Position:
     """A word in the table of embeddings."""
     return Position(TABLE, Place(row=token_id))
-
-
-def at_token(session: Session, position: Position, which: int, place: int) -> Position:
-    """A token of a sentence as a row of the step, or as a column; where the step has neither, the first that has."""
-    name, program = list(session.sequences)[which], session.trace.program
-
-    def sides(stop: str) -> list[str]:
-        return [axis.sequence for axis in program.axes(stop)[-2:]] if stop in program.by_name else []
-
-    stop = next((each for each in (position.stop, *session.stops) if name in sides(each)), position.stop)
-    side = ("row", "column")[sides(stop).index(name)] if name in sides(stop) else "row"
-    return Position(stop, replace(position.place, **{side: place}))
 
 
 def _found(session: Session, wanted: str) -> Iterator[Match]:

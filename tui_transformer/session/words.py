@@ -10,7 +10,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.score import Likely, likely_at
-from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.text import WINDOW, token_text
@@ -41,11 +41,7 @@ MOST_ROWS = 200
 SORTING = 20
 """Operations that sorting takes, per cell."""
 
-MOST_LIKELY_WORDS = "The most likely word at every place"
-AT_THE_FIRST = "The most likely word at the first token, where this model answers"
-NEXT_WORDS = "The most likely next token after every place, the last place first"
 BACKWARDS = "{step.next} goes back, step by step, to the embedding"
-EDITED = "\nbefore: without the edits"
 
 TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 
@@ -104,10 +100,11 @@ class Ending:
         text.add(f"{_folded(self.sentence, width)}\n\n", "strong")
         named = [guess.token for guess in self.guesses]
         if self.most_likely:
-            text.add(f"{AT_THE_FIRST if self.first else MOST_LIKELY_WORDS}\n", "quiet")
+            where = "the first token, where this model answers" if self.first else "every place"
+            text.add(f"The most likely word at {where}\n", "quiet")
             text.add(f"{_folded(self.most_likely, width)}\n\n", "strong")
         else:
-            text.add(f"{NEXT_WORDS}\n", "quiet")
+            text.add("The most likely next token after every place, the last place first\n", "quiet")
             named = [_after(name, width) for name in named]
         text.add(f"{self.formula}\n", "quiet")
         first = min(max(map(cells, named), default=0), max(AFTER_WIDTH, width // 3)) + 1
@@ -158,7 +155,7 @@ def ending(session: Session, report: Report, keys: Keys, temperature: float) -> 
     return Ending(
         sentence=tokenizer.decode(written.ids),
         most_likely="" if ahead else best_text,
-        formula=formula + EDITED * bool(session.edits),
+        formula=formula + "\nbefore: without the edits" * bool(session.edits),
         guesses=tuple(guesses[::-1] if ahead else guesses),
         first=first,
         hidden=0 if first and not ahead else size - len(places),
@@ -220,7 +217,16 @@ def loss(session: Session, report: Report, keys: Keys, temperature: float) -> Dr
     """The loss, and what every position adds to it; no temperature has a part in it."""
     del temperature
     gradients = session.go_back(report)
-    text = _written_loss(session, gradients.loss, keys) if session.scalar is None else _written_metric(gradients, keys)
+    if session.scalar is None:
+        text = _written_loss(session, gradients.loss, keys)
+        return lambda _: text
+    # the metric that is differentiated instead of the loss, and its gradient by the logits
+    start = gradients.start
+    text = Lines().add(f"{visible(start.description)} " if start else "", "quiet")
+    text.add(f"{gradients.loss:.6g}\n\n", "strong")
+    text.add(f"its gradient by the logits: {start.formula}\n" if start else "")
+    text.add("it takes the place of the loss: ∂loss is its gradient here\n")
+    text.add(keys(f"\n{BACKWARDS} · {{measure}} differentiates something else"), "quiet")
     return lambda _: text
 
 
@@ -248,16 +254,6 @@ def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
         said = f"{percent(share):>10}{-np.log(share):9.3f}" if share else f"{'0 %':>10}{'∞':>9}"
         text.add(f"{said}\n")
     return text.add(keys(f"\n{BACKWARDS} · {{targets}} sets other targets"), "quiet")
-
-
-def _written_metric(gradients: Gradients, keys: Keys) -> Lines:
-    """The metric that is differentiated instead of the loss, and its gradient by the logits."""
-    start = gradients.start
-    text = Lines().add(f"{visible(start.description)} " if start else "", "quiet")
-    text.add(f"{gradients.loss:.6g}\n\n", "strong")
-    text.add(f"its gradient by the logits: {start.formula}\n" if start else "")
-    text.add("it takes the place of the loss: ∂loss is its gradient here\n")
-    return text.add(keys(f"\n{BACKWARDS} · {{measure}} differentiates something else"), "quiet")
 
 
 @dataclass(frozen=True)

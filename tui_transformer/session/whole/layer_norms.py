@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import groupby
 from math import isfinite
@@ -10,7 +10,7 @@ from math import isfinite
 import numpy as np
 
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.store import AT_ONCE
@@ -93,8 +93,14 @@ def rungs(program: Program) -> tuple[Rung, ...]:
     for layers in stacks_of(program):
         for layer in layers:
             inside = [step for step in program.steps if step.layer == layer]
-            if layer == layers[0] and (entering := _entering(program, inside)):
-                ladder.append(Rung(layer.partition(".")[0], entering))
+            if layer == layers[0]:  # what enters it is the step of an embedding that it reads
+                own = {step.name for step in inside}
+                read = [name for step in inside for name in step.inputs if name not in own]
+                of_decoder = any(name.startswith("decoder.embedding") for name in read)
+                begins = "decoder.embedding" if of_decoder else "embedding"
+                entering = (name for name in read if name.startswith(begins) and name in program.by_name)
+                if (first := next(entering, None)) is not None:
+                    ladder.append(Rung(layer.partition(".")[0], first))
             # of each sublayer the last step but for the sum, and the norm of that
             parts = [(step.name, step.name.split(".")) for step in inside]
             added = {part[2]: name for name, part in parts if part[3] not in COPIES}
@@ -115,14 +121,6 @@ def rung_of(program: Program, stop: str) -> str:
         return ""
     entering = [rung.layer for rung in ladder if rung.name == "x"]
     return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
-
-
-def _entering(program: Program, inside: Sequence[Step]) -> str | None:
-    """The step of the embedding that the first layer of a stack reads."""
-    own = {step.name for step in inside}
-    read = [name for step in inside for name in step.inputs if name not in own]
-    first = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
-    return next((name for name in read if name.startswith(first) and name in program.by_name), None)
 
 
 def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
