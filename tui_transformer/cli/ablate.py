@@ -49,21 +49,20 @@ class Ablate(Featured):
     format: TableFormat = "text"
 
     def run(self) -> None:
-        from tui_transformer.cli.metrics import Experiment, chosen, parse_positions
+        from tui_transformer.cli.metrics import emit_experiment
         from tui_transformer.engine.targets import parse
 
         if self.what and self.each:
             raise UsageError("give either WHAT or --each: one experiment, or a table of all")
         targets = [parse(text) for text in self.what or ()]
         session = open_session(self)
-        positions = parse_positions(self.position, session.trace)
         if not targets:
-            self._rank(session, positions)
+            self._rank(session)
             return
         program, means = session.trace.program, self._means(session, targets)
         edits = [edit for target in targets for edit in target.edits(program, mean=self.mean, means=means)]
         what = [f"{target} set to {self._set_to()}" for target in targets]
-        Experiment.of(session, what, edits, positions, chosen(session, self)).emit(self.format)
+        emit_experiment(session, what, edits, self.position, self, self.format)
 
     def _set_to(self) -> str:
         if self.mean_of is not None:
@@ -82,15 +81,15 @@ class Ablate(Featured):
         with unknown_words(session.model, visible(str(self.mean_of))) as listen:
             return of_texts(session.model, self.mean_of, list(names), listen)
 
-    def _rank(self, session: Session, positions: range | None) -> None:
+    def _rank(self, session: Session) -> None:
         """Write every target with the effect of ablating it alone, the largest first."""
-        from tui_transformer.analysis.effects import answer_positions, effects
-        from tui_transformer.cli.metrics import answers, chosen, effect_data, where
+        from tui_transformer.analysis.effects import effects
+        from tui_transformer.cli.metrics import answers, chosen, effect_data, positions_of, where
         from tui_transformer.engine.targets import every
 
         trace = session.trace
         targets = every(trace.program, self.each or "head")
-        positions = answer_positions(trace, positions, folder=session.model.folder)
+        positions = positions_of(session, self.position)
         metric, means = chosen(session, self), self._means(session, targets)
         measured = effects(trace, targets, mean=self.mean, means=means, positions=positions, metric=metric)
         ranked = sorted(counted(measured, targets), key=lambda pair: -pair[1].size)

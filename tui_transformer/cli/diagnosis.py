@@ -188,8 +188,13 @@ def _row(each: Compared, diagnosis: Diagnosis) -> tuple[str, ...]:
 
 def _verdict(parts: Sequence[Part]) -> str:
     wrong = next((part for part in parts if part.diagnosis.first is not None), None)
-    if wrong is None or wrong.diagnosis.first is None:
-        return _same(parts)
+    if wrong is None or wrong.diagnosis.first is None:  # what was compared is right; what was not is counted
+        count = sum(len(part.diagnosis.steps) for part in parts)
+        left = sum(len(part.diagnosis.unmatched) for part in parts)
+        compared = "the step that was compared is" if count == 1 else f"the {count} steps that were compared are"
+        said = f"{compared} the same, as far as rounding goes"
+        more = f"{left} more with numbers {'was' if left == 1 else 'were'} not compared (see above)"
+        return f"not all compared: {said}; {more}" if left else f"same: {said}"
     first = wrong.diagnosis.first
     place = f"[{', '.join(map(str, first.index))}]" if first.index else ""
     values = ""
@@ -200,16 +205,3 @@ def _verdict(parts: Sequence[Part]) -> str:
     rest = f" {count} more differ after it." if count else ""
     (says,) = wrong.said([first.says])
     return f"{values}{visible(says)}{rest}"
-
-
-def _same(parts: Sequence[Part]) -> str:
-    """What was compared is right; what was not compared is counted."""
-    count = sum(len(part.diagnosis.steps) for part in parts)
-    rest = sum(len(part.diagnosis.unmatched) for part in parts)
-    compared = "the step that was compared is" if count == 1 else f"the {count} steps that were compared are"
-    said = f"{compared} the same, as far as rounding goes"
-    if not rest:
-        return f"same: {said}"
-    return (
-        f"not all compared: {said}; {rest} more with numbers {'was' if rest == 1 else 'were'} not compared (see above)"
-    )

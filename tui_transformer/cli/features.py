@@ -293,7 +293,8 @@ class Graph(Edited):
 
     def _about(self, whole: AttributionGraph, graph: AttributionGraph, shown: int) -> list[str]:
         edges = int((whole.weights != 0).sum())
-        skipped = sum(node.kind in FOLLOWED for node in whole.nodes) - len(whole.followed)
+        followed = ("feature", "neuron", "head", "feed_forward", "logit")
+        skipped = sum(node.kind in followed for node in whole.nodes) - len(whole.followed)
         return [
             f"{len(graph.nodes):,} of {len(whole.nodes):,} nodes stay for {self.threshold:.0%} of the influence",
             f"{len(graph.edges):,} of {edges:,} edges for {self.edge_threshold:.0%} of that between them"
@@ -302,9 +303,6 @@ class Graph(Edited):
             f"completeness {graph.completeness:.3f}",
             *([f"{skipped:,} nodes were not followed (--most)"] if skipped > 0 else []),
         ]
-
-
-FOLLOWED = ("feature", "neuron", "head", "feed_forward", "logit")
 
 
 def _said(session: Session, graph: AttributionGraph, node: GraphNode) -> tuple[str, str]:

@@ -145,13 +145,12 @@ def _about(listed: LocalModel) -> str:
 
 # From the hub
 
-TOKENIZER_FILES = (
+CONFIG = "config.json"
+WANTED = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocabulary.txt"),
     *("vocab.txt", "vocab.json", "target_vocab.json", "merges.txt", "*.spm", "spiece.model", "tokenizer.model"),
-    "sentencepiece.bpe.model",
+    *("sentencepiece.bpe.model", "generation_config.json", "*.safetensors", "*.safetensors.index.json", CONFIG),
 )
-CONFIG = "config.json"
-WANTED = (*TOKENIZER_FILES, "generation_config.json", "*.safetensors", "*.safetensors.index.json", CONFIG)
 """Files of a model that are fetched, in this order: those of folders in it, and pickled ones, are not."""
 
 SECONDS = 20
@@ -187,29 +186,21 @@ class Fetch:
         with _explained(name):
             import huggingface_hub
 
-            commit, files = _look_up(name)
+            about = huggingface_hub.HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
+            files = _wanted(name, {each.rfilename: each.size or 0 for each in about.siblings or ()})
+            if about.sha is None:
+                raise InputError(f"{name} has no commit: it is empty")
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
             _check_room(name, sum(files.values()))
             for number, (file, size) in enumerate(files.items()):
                 if not sys.stderr.isatty():  # on a terminal the library draws a bar
                     note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
                 # With a commit for a revision the library names no branch, so nothing can be opened yet.
-                huggingface_hub.hf_hub_download(name, file, revision=commit, cache_dir=cache_folder())
+                huggingface_hub.hf_hub_download(name, file, revision=about.sha, cache_dir=cache_folder())
         # What the cache opens is what this file names, so it is written last.
         (folder / "refs").mkdir(exist_ok=True)
-        write_whole(folder / "refs" / "main", commit.encode())
+        write_whole(folder / "refs" / "main", about.sha.encode())
         note(f"{name} is in {folder}: open it with tui-transformer --model {name}")
-
-
-def _look_up(name: str) -> tuple[str, dict[str, int]]:
-    """The newest commit of a model, and the files of it that are wanted, with their bytes."""
-    from huggingface_hub import HfApi
-
-    about = HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
-    files = _wanted(name, {each.rfilename: each.size or 0 for each in about.siblings or ()})
-    if about.sha is None:
-        raise InputError(f"{name} has no commit: it is empty")
-    return about.sha, files
 
 
 def _wanted(name: str, sizes: dict[str, int]) -> dict[str, int]:

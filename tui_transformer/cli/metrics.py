@@ -186,103 +186,80 @@ def effect_data(effect: Effect) -> dict[str, float | None]:
     return {name: finite(value) for name in names if (value := getattr(effect, name)) is not None}
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """Result of some edits.
+def emit_experiment(
+    session: Session, what: Sequence[str], edits: Sequence[Change], position: str | None, request: Measuring, form: str
+) -> None:
+    """Write what some edits, named in `what`, change: the steps that they reach, and the answer before and after.
 
-    Attributes:
-        what: The edits in words.
-        steps: Every step that they reach, before against after.
-        where: The positions of the answer in words.
-        answers: At each position before and after; none where the model has no vocabulary head.
-        metric: What is measured, in words; "" where nothing was chosen.
+    As text or JSON; as CSV the steps alone.
     """
+    trace, edited = session.trace, session.trace.edited(edits)
+    metric, positions = chosen(session, request), positions_of(session, position)
+    for each in (trace, edited):
+        each.compute(before=lambda step: show(step.name))
+    reached = trace.program.downstream(edit.name for edit in edited.edits[len(trace.edits) :])
+    among = [step for step in trace.program.steps if step.name in reached]
+    steps = list(counted((_compared(trace, edited, step) for step in among), (step.name for step in among)))
+    if form == "csv":
+        emit_csv(("step", "largest", "relative"), ((step.name, step.largest, step.relative) for step in steps))
+        return
+    pairs = list(zip(*(answers(session, each, positions) for each in (trace, edited)), strict=True))
+    said = "" if metric is None else metric.said(session.labels.word)
+    measured = effect(trace, edited, positions, metric=metric)
+    if form == "text":
+        emit(f"{visible(line)}\n" for line in what)
+        emit(_steps_as_text(steps))
+        emit(_answers_as_text(where(session, positions), pairs, measured, said))
+        return
+    emit_json(
+        {
+            "edits": list(what),
+            "steps": [_step_data(step) for step in steps],
+            "answers": [{"position": old.position, "before": old.data(), "after": new.data()} for old, new in pairs],
+            **({"metric": said} if said else {}),
+            **effect_data(measured),
+        }
+    )
 
-    what: Sequence[str]
-    steps: Sequence[Difference]
-    where: str
-    answers: Sequence[tuple[Answer, Answer]]
-    effect: Effect
-    metric: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        session: Session,
-        what: Sequence[str],
-        edits: Sequence[Change],
-        positions: range | None,
-        metric: Metric | None = None,
-    ) -> Experiment:
-        """Compute what the edits reach and compare it."""
-        trace, edited = session.trace, session.trace.edited(edits)
-        positions = answer_positions(trace, positions, folder=session.model.folder)
-        for each in (trace, edited):
-            each.compute(before=lambda step: show(step.name))
-        reached = trace.program.downstream(edit.name for edit in edited.edits[len(trace.edits) :])
-        steps = [step for step in trace.program.steps if step.name in reached]
-        differences = list(counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps)))
-        pairs = list(zip(*(answers(session, each, positions) for each in (trace, edited)), strict=True))
-        said = "" if metric is None else metric.said(session.labels.word)
-        measured = effect(trace, edited, positions, metric=metric)
-        return cls(what, differences, where(session, positions), pairs, measured, said)
+def _steps_as_text(steps: Sequence[Difference]) -> Iterator[str]:
+    rows = [(visible(step.name), step.shape_text, f"{step.largest:.2e}", f"{step.relative:.2e}") for step in steps]
+    yield "\n"
+    yield from aligned([("step", "shape", "largest", "relative"), *rows])
+    yield f"{sum(step.beyond for step in steps)} of {len(steps)} steps from the edit on changed\n\n"
 
-    def emit(self, form: str) -> None:
-        """Write it as text or JSON, or its steps as CSV."""
-        if form == "text":
-            emit(self._text())
-        elif form == "json":
-            emit_json(self._data())
-        else:
-            emit_csv(("step", "largest", "relative"), ((step.name, step.largest, step.relative) for step in self.steps))
 
-    def _text(self) -> Iterator[str]:
-        """The edits, a table of steps, and the answer."""
-        yield "".join(f"{visible(line)}\n" for line in self.what) + "\n"
-        rows = [
-            (visible(step.name), step.shape_text, f"{step.largest:.2e}", f"{step.relative:.2e}") for step in self.steps
-        ]
-        yield from aligned([("step", "shape", "largest", "relative"), *rows])
-        yield f"{sum(step.beyond for step in self.steps)} of {len(self.steps)} steps from the edit on changed\n\n"
-        effect, pairs = self.effect, self.answers
-        if not pairs:
-            yield f"relative change at {self.where}: {effect.relative:.4g}\n"
-            return
-        yield from aligned(self._answer_rows())
-        if effect.value is not None and effect.change is not None:
-            yield f"\n{visible(self.metric)} {effect.value - effect.change:.4g} → {effect.value:.4g}, "
-            yield f"change {effect.change:+.4g}\n"
-            return
-        likely = pairs[0][0].guesses[0][1] if len(pairs) == 1 else "most likely token"
-        yield f"\nchange of ln p({likely}) {effect.change:+.4g}, divergence {effect.divergence:.4g}, in nats\n"
+def _answers_as_text(place: str, pairs: Sequence[tuple[Answer, Answer]], effect: Effect, metric: str) -> Iterator[str]:
+    """At one position the most likely tokens before and after, else the first of each; and what that measures."""
+    if not pairs:
+        yield f"relative change at {place}: {effect.relative:.4g}\n"
+        return
+    rows: list[tuple[str, ...]] = [("position", "token", "before", "", "after", "")]
+    if len(pairs) == 1:
+        before, after = pairs[0]
+        ranks = range(len(before.guesses))
+        rows = [(f"answer at {place}", "before", "", "after", "")]
+        rows += [(str(rank + 1), *before.said(rank), *after.said(rank)) for rank in ranks]
+    else:
+        rows += [(str(before.position), before.word, *before.said(), *after.said()) for before, after in pairs]
+    yield from aligned(rows)
+    if effect.value is not None and effect.change is not None:
+        yield f"\n{visible(metric)} {effect.value - effect.change:.4g} → {effect.value:.4g}, "
+        yield f"change {effect.change:+.4g}\n"
+        return
+    likely = pairs[0][0].guesses[0][1] if len(pairs) == 1 else "most likely token"
+    yield f"\nchange of ln p({likely}) {effect.change:+.4g}, divergence {effect.divergence:.4g}, in nats\n"
 
-    def _answer_rows(self) -> Iterator[tuple[str, ...]]:
-        """At one position the most likely tokens, else the first of each."""
-        if len(self.answers) == 1:
-            before, after = self.answers[0]
-            yield f"answer at {self.where}", "before", "", "after", ""
-            for rank in range(len(before.guesses)):
-                yield str(rank + 1), *before.said(rank), *after.said(rank)
-            return
-        yield "position", "token", "before", "", "after", ""
-        for before, after in self.answers:
-            yield str(before.position), before.word, *before.said(), *after.said()
 
-    def _data(self) -> dict[str, object]:
-        steps = [
-            {
-                "name": step.name,
-                "shape": list(step.shapes[0]),
-                "largest": finite(step.largest),
-                "relative": finite(step.relative),
-                "index": list(step.index),
-                "values": list(map(finite, step.values)),
-            }
-            for step in self.steps
-        ]
-        pairs = [{"position": old.position, "before": old.data(), "after": new.data()} for old, new in self.answers]
-        metric = {"metric": self.metric} if self.metric else {}
-        return {"edits": list(self.what), "steps": steps, "answers": pairs, **metric, **effect_data(self.effect)}
+def _step_data(step: Difference) -> dict[str, object]:
+    return {
+        "name": step.name,
+        "shape": list(step.shapes[0]),
+        "largest": finite(step.largest),
+        "relative": finite(step.relative),
+        "index": list(step.index),
+        "values": list(map(finite, step.values)),
+    }
 
 
 def _compared(trace: Trace, edited: Trace, step: Step) -> Difference:

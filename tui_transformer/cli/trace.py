@@ -135,9 +135,6 @@ def _matching(names: list[str], steps: str) -> list[str]:
 
 # Those of weights
 
-OF_A_TEXT = ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids", "bracket", "pad_to", "cut")
-"""Options that say what a model reads: its weights are the same."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class List(Flags):
@@ -213,7 +210,7 @@ class Weights:
 
 
 def _model(request: Flags) -> Model:
-    for name in OF_A_TEXT:
+    for name in ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids", "bracket", "pad_to", "cut"):
         if getattr(request, name):
             raise UsageError(f"{option_name(name)}: weights are the same for every text: leave it out")
     return loaded(request.options())

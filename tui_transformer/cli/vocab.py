@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -160,18 +160,16 @@ class Tokens:
             return
         if not encoded:
             raise InputError("the text has no tokens: write at least one word")
-        emit(_token_table(tokenizer.vocabulary, encoded))
+        label = tokenizer.vocabulary.label
+        labels = [visible(token.text) if token.unknown else label(token.text) for token in encoded]
+        width = max(5, *map(cells, labels))
+        lines = [f"{'id':>7}  {fit('token', width)}  place\n"]
+        for token, shown in zip(encoded, labels, strict=True):
+            mark = "unknown" if token.unknown else "special" if token.special else ""
+            place = f"{token.start}–{token.end}"
+            lines.append(f"{token.id:>7}  {fit(shown, width)}  {place:<9}  {mark}".rstrip() + "\n")
+        emit(lines)
         emit([f"\n{visible(tokenizer.decode([each.id for each in encoded]))}\n"])
-
-
-def _token_table(words: Vocabulary, encoded: Sequence[Token]) -> Iterator[str]:
-    labels = [visible(token.text) if token.unknown else words.label(token.text) for token in encoded]
-    width = max(5, *map(cells, labels))
-    yield f"{'id':>7}  {fit('token', width)}  place\n"
-    for token, label in zip(encoded, labels, strict=True):
-        mark = "unknown" if token.unknown else "special" if token.special else ""
-        place = f"{token.start}–{token.end}"
-        yield f"{token.id:>7}  {fit(label, width)}  {place:<9}  {mark}".rstrip() + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -227,7 +227,8 @@ def defaults_of(model: Model) -> Defaults:
     for source in reversed(contents.values()):  # the file that counts last
         given |= {key: source.get(key) for key in (STOP, START) if key in source}
     try:
-        rules = Rules(**{_READ[key][0]: _READ[key][1](key, value) for key, value in given.items() if value is not None})
+        read = {key: _READ[key](key, value) for key, value in given.items() if value is not None}
+        rules = Rules(read.pop(STOP, ()), **read)
         drawn = {key: raw[key] for key in ("temperature", "top_k", "top_p") if raw.get(key) is not None}
         settings = Settings(**drawn) if raw.get("do_sample") else Settings(greedy=True)
     except UsageError as error:
@@ -279,17 +280,12 @@ def _factor(key: str, value: object) -> float:
     return float(value)
 
 
-Reads = Callable[[str, object], Any]
-
-_KINDS: Mapping[Reads, tuple[str, ...]] = {
-    _token: ("forced_bos_token_id", START),
-    _tokens: ("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"),
-    _sequences: ("bad_words_ids",),
-    _count: ("min_length", "min_new_tokens", "no_repeat_ngram_size"),
-    _factor: ("repetition_penalty",),
+_READ: Mapping[str, Callable[[str, object], Any]] = {
+    STOP: _tokens,
+    **dict.fromkeys((START, "forced_bos_token_id"), _token),
+    **dict.fromkeys(("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"), _tokens),
+    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size"), _count),
+    "bad_words_ids": _sequences,
+    "repetition_penalty": _factor,
 }
-_READ: Mapping[str, tuple[str, Reads]] = {
-    STOP: ("stop_ids", _tokens),
-    **{key: (key, read) for read, keys in _KINDS.items() for key in keys},
-}
-"""Keys of the files → the rule that they set, and how their value is read."""
+"""Keys of the files, which are called as the rules that they set but for the stop, and how their value is read."""

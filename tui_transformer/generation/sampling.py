@@ -15,7 +15,6 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import is_number, is_whole, shown
 from tui_transformer.records import dataclass
 
-DEFAULT_NEW_TOKENS = 40
 LARGEST_TEMPERATURE = 1e6
 FEW = 64
 
@@ -35,7 +34,7 @@ class Settings:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
-    max_new_tokens: int = DEFAULT_NEW_TOKENS
+    max_new_tokens: int = 40
     use_cache: bool = True
 
     def __post_init__(self) -> None:

@@ -15,9 +15,6 @@ from tui_transformer.text.vocabulary import Vocabulary
 INCOMPLETE = "\ufffd"
 """Sign that a character of several bytes is decoded to while some of them are missing."""
 
-LISTS = ("words", "characters", "wordpiece")
-"""Kinds of vocabularies whose unknown word is a word like others."""
-
 
 class TextStream:
     """Gives, for each token, the text that it adds behind a prompt.
@@ -35,7 +32,7 @@ class TextStream:
         words = model.target_vocabulary
         self._words = 0 if words is None else words.size
         self._hidden: frozenset[int] = frozenset() if words is None else words.special_ids
-        if words is not None and words.kind in LISTS:
+        if words is not None and words.kind in ("words", "characters", "wordpiece"):  # it is a word like others
             self._hidden -= {words.unknown_id}
         self._context, self._read = 0, len(self._ids)
 

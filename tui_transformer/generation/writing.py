@@ -58,19 +58,15 @@ def generate(
     defaults = defaults_of(model)
     writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=edits)
     ids: Ids = writer.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
-    stream = TextStream(model, ids)
-    return "".join((*map(stream.add, written(writer, ids)), stream.end()))
-
-
-def written(writer: Writer, prompt: Ids) -> Iterator[int]:
-    """The tokens behind a prompt, one at a time; none is computed only to end."""
-    state = writer.begin(prompt)
+    stream, texts = TextStream(model, ids), list[str]()
+    state = writer.begin(ids)
     end = state.finished
     while end is None:
-        yield state.candidate
+        texts.append(stream.add(state.candidate))
         end = writer.end((*state.ids, state.candidate), state.prompt)
-        if end is None:
+        if end is None:  # none is computed only to end
             state = writer.next(state)
+    return "".join((*texts, stream.end()))
 
 
 def _settings(usual: Settings, given: dict[str, Any]) -> Settings:

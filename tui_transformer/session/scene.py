@@ -30,9 +30,6 @@ from tui_transformer.views.view import Scale
 
 ChartKind = Kind | GradientKind
 
-LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")
-"""Charts that read one row, whatever the size of the step."""
-
 THUMB_ROWS, THUMB_COLUMNS = 12, 24
 MOST_THUMBS = 64
 
@@ -259,7 +256,8 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
 
 def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
     drawn, place = step.drawn, step.place
-    cost = 0 if kind in LIGHT_CHARTS else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
+    reads_one_row = kind in ("row", "waves", "sines", "cosines", "all waves")
+    cost = 0 if reads_one_row else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
 
     def work(_: Report) -> Chart:
         if kind in GRADIENT_KINDS:

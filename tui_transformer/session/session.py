@@ -35,13 +35,6 @@ VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
 
 
-OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
-"""Metrics that have a gradient by the logits of the sentence itself."""
-
-ADDING_UP = (Add, Scale, Project, Apply)
-"""Edits that go on from what was there."""
-
-
 @dataclass(frozen=True, eq=False)
 class Session(Sentences):
     """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
@@ -159,8 +152,8 @@ class Session(Sentences):
     def scalar(self) -> Metric | None:
         """The metric that gradients are of, as it was chosen; None for the loss, and in place of a distance of 0."""
         measure = self.measure
-        if measure is None or measure.name not in OF_TOKENS or not measure.tokens:
-            return None
+        if measure is None or not METRICS[measure.name].tokens or not measure.tokens:
+            return None  # only one of tokens has a gradient by the logits of the sentence itself
         return Metric(measure.name, measure.tokens)
 
     @kept("backward")
@@ -315,7 +308,8 @@ class Session(Sentences):
         """
         program, givens = self.base.program, self.base.givens
         placed = tuple(edit.placed(program, givens) for edit in edits)
-        cells = {(edit.name, edit.region) for edit in placed if not isinstance(edit, ADDING_UP)}
+        setting = (edit for edit in placed if not isinstance(edit, Add | Scale | Project | Apply))
+        cells = {(edit.name, edit.region) for edit in setting}
         before = ((old, old.placed(program, givens)) for old in self.edits)
         others = tuple(old for old, there in before if (there.name, there.region) not in cells)
         changed = replace(self, edits=(*others, *placed), given=self.cache.keeping("tokens"))

@@ -17,8 +17,6 @@ OPTIONS = "tokenizer_config.json"
 ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
 """Files beside a vocabulary of word pieces or byte pairs, which add tokens to it."""
 
-_FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
-
 
 def read_ids(path: Path) -> dict[str, int]:
     """A table of pieces and IDs.
@@ -89,5 +87,6 @@ def _special(value: object, where: str) -> Special:
     if isinstance(content, str) and content and content == without_surrogates(content):
         if not isinstance(value, dict):
             return Special(content)
-        return Special(content, {flag: value[flag] for flag in _FLAGS if isinstance(value.get(flag), bool)})
+        flags = ("lstrip", "rstrip", "single_word", "normalized")
+        return Special(content, {flag: value[flag] for flag in flags if isinstance(value.get(flag), bool)})
     raise InputError(f"{where} has the token {str(value)[:60]!r}: a token is a text, or an object with its content")

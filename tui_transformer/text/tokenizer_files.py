@@ -261,7 +261,6 @@ FRAMES: Mapping[str, tuple[str, ...]] = {
 }
 """The tokens around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
 
-_SPECIAL_PIECES = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
 _ENDS = ("cls_token", "sep_token")
 """Who stands before and after a text."""
 
@@ -280,8 +279,8 @@ def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
         rust = Tokenizer(models.BPE(vocab=ids, merges=pairs, unk_token=unknown if unknown in ids else None))
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.get("add_prefix_space") is True)
     rust.decoder = decoders.ByteLevel()
-    usual = [Special(word, {"lstrip": word == "<mask>"}) for word in _SPECIAL_PIECES if word in ids]
-    _add(rust, path, added, usual)
+    usual = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
+    _add(rust, path, added, [Special(word, {"lstrip": word == "<mask>"}) for word in usual if word in ids])
     add_frame(rust, *_frame(rust, options, added, path))
     return vocabulary_of(rust, path, rust.token_to_id(unknown))
 

@@ -44,8 +44,6 @@ ENDLESS = 1 << 16
 NARROW_BAND = 17
 """Columns of a band at least that shares a line: its title, and what a column of its picture is."""
 
-ALL_HEADS = "softmax, all heads"
-
 
 @dataclass(frozen=True)
 class Placed:
@@ -177,7 +175,7 @@ def _wish(program: Program, name: str) -> Wish:
         return Wish(24, ANSWER_WIDTH, 14)
     columns, heads = step.columns, step.heads if step.every_head else 1
     named = min(cells(step.title), LONGEST_SCORES if program.step(name).square else cells(step.title))
-    least = max(NARROWEST, min(columns, 6), named) if heads == 1 else max(min(heads, 8) * 7, len(ALL_HEADS))
+    least = max(NARROWEST, min(columns, 6), named) if heads == 1 else max(min(heads, 8) * 7, len("softmax, all heads"))
     most = columns if heads == 1 else heads * (min(columns, MOST_HEAD) + 2)
     bare, barest = (min(heads, each) * (NARROWEST + 1) - 1 for each in (8, 2))  # where it is as narrow as can be
     return Wish(least, max(least, most, cells(f"{step.title} {step.shape}")), bare, barest)
