@@ -16,7 +16,6 @@ from tui_transformer.records import dataclass
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import Attention
     from tui_transformer.analysis.circuits import Circuit, Reads
-    from tui_transformer.analysis.expert_load import ExpertLoad
     from tui_transformer.engine.program import Step
     from tui_transformer.session.session import Session
 
@@ -159,8 +158,13 @@ class Experts(Edited):
         session = open_session(self)
         loads = [(layer, expert_load(session.trace, step)) for layer, step in self._steps(session)]
         if self.who:
-            columns = ("layer", "token", "of", "rank", "expert", "share")
-            Table(columns, list(_choices(session, loads)), 4).emit(self.format)
+            chosen: list[Row] = []
+            for layer, load in loads:
+                label = session.labels.of(session.trace.program.axes(load.step)[0])
+                for token in load.real.nonzero()[0].tolist():
+                    experts = enumerate(load.of_token(token), 1)
+                    chosen += [(str(layer), token, label(token), rank, *each) for rank, each in experts]
+            Table(("layer", "token", "of", "rank", "expert", "share"), chosen, 4).emit(self.format)
             return
         rows: list[Row] = [
             (str(layer), str(expert), tokens, load.even, share)
@@ -182,14 +186,6 @@ class Experts(Edited):
             have = ", ".join(str(number) for number, _ in numbered)
             raise InputError(f"layer {self.layer} has no experts: {have} have")
         return chosen
-
-
-def _choices(session: Session, loads: Sequence[tuple[int, ExpertLoad]]) -> Iterator[Row]:
-    for layer, load in loads:
-        label = session.labels.of(session.trace.program.axes(load.step)[0])
-        for token in load.real.nonzero()[0].tolist():
-            for rank, (expert, share) in enumerate(load.of_token(token), 1):
-                yield str(layer), token, label(token), rank, expert, share
 
 
 # What weights do by themselves

@@ -288,21 +288,18 @@ class Graph(Edited):
         columns = ("into", "at", "from", "at", "weight", "share", "label")
         lines = Table(columns if labels else columns[:-1], [row if labels else row[:-1] for row in rows]).pieces("text")
         emit(f"{fit(line.rstrip(), WIDTH).rstrip()}\n" for line in "".join(lines).splitlines())
-        about = textwrap.wrap(" · ".join(self._about(whole, graph, len(rows))), WIDTH)
-        emit(["\n", *(f"{visible(line)}\n" for line in about)])
-
-    def _about(self, whole: AttributionGraph, graph: AttributionGraph, shown: int) -> list[str]:
-        edges = int((whole.weights != 0).sum())
+        count = int((whole.weights != 0).sum())
         followed = ("feature", "neuron", "head", "feed_forward", "logit")
         skipped = sum(node.kind in followed for node in whole.nodes) - len(whole.followed)
-        return [
+        about = (
             f"{len(graph.nodes):,} of {len(whole.nodes):,} nodes stay for {self.threshold:.0%} of the influence",
-            f"{len(graph.edges):,} of {edges:,} edges for {self.edge_threshold:.0%} of that between them"
-            + (f", {shown:,} are here (--inputs, --top)" if shown < len(graph.edges) else ""),
+            f"{len(graph.edges):,} of {count:,} edges for {self.edge_threshold:.0%} of that between them"
+            + (f", {len(rows):,} are here (--inputs, --top)" if len(rows) < len(graph.edges) else ""),
             f"replacement {graph.replacement:.3f}",
             f"completeness {graph.completeness:.3f}",
             *([f"{skipped:,} nodes were not followed (--most)"] if skipped > 0 else []),
-        ]
+        )
+        emit(["\n", *(f"{visible(line)}\n" for line in textwrap.wrap(" · ".join(about), WIDTH))])
 
 
 def _said(session: Session, graph: AttributionGraph, node: GraphNode) -> tuple[str, str]:

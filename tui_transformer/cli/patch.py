@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -145,7 +145,13 @@ class Patch(Featured):
             return
         note = f"{said_of(session, metric, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
         columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
-        output.Table(columns, list(_rows(session, table, effects, own, others)), 4, note).emit(self.format)
+        way, rows = others - own, list[output.Row]()
+        for patched in effects:
+            step, column = patched.place.step, patched.place.column
+            token = _label(session, table, step, column) if table.columns == "position" else None
+            share = (patched.value - own) / way if way else math.nan
+            rows.append((step, _layer(patched.place.row), column, token, patched.value, share))
+        output.Table(columns, rows, 4, note).emit(self.format)
 
     def _paths(self, session: Session, other: Trace) -> None:
         """Every path patched alone, and the estimate of it."""
@@ -200,16 +206,6 @@ def _runs(text: str | None, option: str) -> Sequence[range | None]:
     starts = [number for number in numbers if number - 1 not in numbers]
     stops = [number + 1 for number in numbers if number + 1 not in numbers]
     return [range(start, stop) for start, stop in zip(starts, stops, strict=True)]
-
-
-def _rows(
-    session: Session, table: Table, effects: Sequence[Measured], own: float, others: float
-) -> Iterator[output.Row]:
-    for each in effects:
-        place, way = each.place, others - own
-        token = _label(session, table, place.step, place.column) if table.columns == "position" else None
-        share = (each.value - own) / way if way else math.nan
-        yield place.step, _layer(place.row), place.column, token, each.value, share
 
 
 def _layer(row: int) -> str:

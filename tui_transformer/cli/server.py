@@ -296,7 +296,12 @@ class Admission:
         """Refuse who came by another name, or has no token."""
         if not self._is_called(request.headers.get("Host", "")):
             raise web.HTTPForbidden(text=OTHER_NAME)
-        if not self._has_token(request):
+        tokens = [(name, token) for name, token in self._tokens.items() if token is not None]
+        if tokens and not any(
+            _is_right(given, token)
+            for name, token in tokens
+            for given in (request.query.get(TOKEN), request.cookies.get(name))
+        ):
             raise web.HTTPForbidden(text=WITHOUT_TOKEN)
 
     def check_page(self, request: web.Request) -> None:
@@ -322,14 +327,6 @@ class Admission:
         if looks_on is not None and _is_right(request.query.get(TOKEN), looks_on):
             return False
         return _is_right(request.cookies.get(first), token)
-
-    def _has_token(self, request: web.Request) -> bool:
-        tokens = [(name, token) for name, token in self._tokens.items() if token is not None]
-        return not tokens or any(
-            _is_right(given, token)
-            for name, token in tokens
-            for given in (request.query.get(TOKEN), request.cookies.get(name))
-        )
 
     def _is_called(self, host: str) -> bool:
         """Whether a request names this server: a page elsewhere can give its own name the address of this computer."""

@@ -129,7 +129,12 @@ class Show(Featured):
             raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
         if self.format == "svg":
             raise UsageError("the list of steps has no svg format: name a STEP, or use text, json or csv")
-        columns, rows = ("name", "kind", "shape", "formula"), list(_steps(program))
+        columns, rows = ("name", "kind", "shape", "formula"), list[tuple[str, str, tuple[int, ...], str]]()
+        for name in program.names:
+            alias = program.aliases.get(name)
+            formula = program.step(name).op.formula if alias is None else f"= {alias}"
+            rows.append((name, "step" if alias is None else "alias", program.shape(name), formula))
+        rows += [(name, "weight", program.shape(name), "") for name in program.weights]
         if self.format == "json":
             yield json_text([dict(zip(columns, row, strict=True)) for row in rows])
         elif self.format == "csv":
@@ -138,15 +143,6 @@ class Show(Featured):
             )
         else:
             yield from aligned((name, shape_text(shape), formula) for name, _, shape, formula in rows)
-
-
-def _steps(program: Program) -> Iterator[tuple[str, str, tuple[int, ...], str]]:
-    for name in program.names:
-        alias = program.aliases.get(name)
-        formula = program.step(name).op.formula if alias is None else f"= {alias}"
-        yield name, "step" if alias is None else "alias", program.shape(name), formula
-    for name in program.weights:
-        yield name, "weight", program.shape(name), ""
 
 
 def _single(views: list[View], option: str) -> View:

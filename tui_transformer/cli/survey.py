@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
-    from tui_transformer.analysis.survey.sums import Counts, Sums
+    from tui_transformer.analysis.survey.sums import Sums
     from tui_transformer.survey.running import Job, Progress, Spread
     from tui_transformer.survey.work import Dictionary
 
@@ -85,7 +84,7 @@ class Survey:
     dtype: Dtype = "float32"
 
     def run(self) -> None:
-        from tui_transformer.files import is_there
+        from tui_transformer.files import is_file, is_there
         from tui_transformer.survey.results import check_out
         from tui_transformer.survey.running import run, state_path
         from tui_transformer.survey.work import STDIN, check_files
@@ -100,7 +99,8 @@ class Survey:
         note(f"{about}; esc or ctrl+c stops it, and keeps what is done")
         keys = nullcontext(terminal.Escape()) if STDIN in self.files else terminal.escape()
         with terminal.stopping() as stop, keys as key, terminal.cleared():
-            line = Line(_bytes(self.files))
+            known = not any(name == STDIN or not is_file(Path(name)) for name in self.files)
+            line = Line(sum(Path(name).stat().st_size for name in self.files) if known else None)
             sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
         _finish(job, sums, whole=whole)
         if not whole:
@@ -193,7 +193,10 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
         of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
         found = Results.of(rows(sums, of), examples(sums, of, job.work.model))
         written = write_results(job.out, found)
-        note(f"{_counted(counts)}; wrote {' and '.join(map(shown_path, written))}")
+        parts = [f"{counts.texts:,} text{'s' * (counts.texts != 1)}", f"{counts.tokens:,} tokens"]
+        parts += [f"{counts.cut:,} cut at the end"] if counts.cut else []
+        parts += [f"{counts.left_out:,} without a token left out"] if counts.left_out else []
+        note(f"{', '.join(parts)}; wrote {' and '.join(map(shown_path, written))}")
         if counts.unknown:
             are, words = "is" if counts.unknown == 1 else "are", named([word for _, _, word in counts.unknown_words])
             of_model = visible(job.work.model.name)
@@ -205,25 +208,6 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     else:
         again = "the same command goes on" + (", given the same texts" if STDIN in job.files else "")
         note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")
-
-
-def _counted(counts: Counts) -> str:
-    parts = [f"{counts.texts:,} text{'s' * (counts.texts != 1)}", f"{counts.tokens:,} tokens"]
-    if counts.cut:
-        parts.append(f"{counts.cut:,} cut at the end")
-    if counts.left_out:
-        parts.append(f"{counts.left_out:,} without a token left out")
-    return ", ".join(parts)
-
-
-def _bytes(files: Sequence[str]) -> int | None:
-    """How many bytes there are to be read; None where that is not known."""
-    from tui_transformer.files import is_file
-    from tui_transformer.survey.work import STDIN
-
-    if any(name == STDIN or not is_file(Path(name)) for name in files):
-        return None
-    return sum(Path(name).stat().st_size for name in files)
 
 
 class Line:

@@ -32,18 +32,11 @@ def check_terminal() -> None:
 
 def choose_threads() -> None:
     """One thread where other work has all cores, unless a number was chosen or NumPy is there already."""
-    if "numpy" in sys.modules:
+    if "numpy" in sys.modules or any(os.environ.get(name) for name in THREADS):
         return
-    if not any(os.environ.get(name) for name in THREADS) and _waiting() >= (os.cpu_count() or 1):
-        os.environ[THREADS[0]] = "1"
-
-
-def _waiting() -> float:
-    """How many processes had or wanted a core in the last minute; 0 where the system does not say."""
-    try:
-        return os.getloadavg()[0]
-    except (AttributeError, OSError):  # as on Windows
-        return 0.0
+    with contextlib.suppress(AttributeError, OSError):  # on Windows, which does not say how many processes wait
+        if os.getloadavg()[0] >= (os.cpu_count() or 1):
+            os.environ[THREADS[0]] = "1"
 
 
 # Progress

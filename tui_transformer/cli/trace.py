@@ -50,6 +50,7 @@ class Trace(Edited):
     def run(self) -> None:
         import numpy as np
 
+        from tui_transformer.engine.edits import VISIBLE
         from tui_transformer.engine.export import write_arrays
         from tui_transformer.files import writing
         from tui_transformer.machine import readable
@@ -60,7 +61,10 @@ class Trace(Edited):
         trace = trace_of_all(session)
         arrays = dict(_arrays(trace, self._gradients(session, trace)))
         names = list(arrays) if self.steps is None else _matching(list(arrays), self.steps)
-        written = {**_padding(trace, names), **{name: arrays[name] for name in names}}
+        written: dict[str, Host | Blocks] = {name: arrays[name] for name in names}
+        visible = trace.givens.get(VISIBLE)
+        if "tokens" in names and visible is not None and not visible.all():
+            written = {"padding": visible if len(visible) > 1 else visible[0], **written}
         if self.out.suffix == ".safetensors":  # such a file is written at once
             whole = {
                 name: np.concatenate(list(each.cells)).reshape(each.shape) if isinstance(each, Blocks) else each
@@ -96,15 +100,6 @@ class Trace(Edited):
         if trace is not session.trace:
             raise UsageError("a metric is of one sentence: give one")
         return gradients_of_chosen(session, self, self.position)
-
-
-def _padding(trace: Forward, names: list[str]) -> dict[str, Host | Blocks]:
-    from tui_transformer.engine.edits import VISIBLE
-
-    visible = trace.givens.get(VISIBLE)
-    if "tokens" not in names or visible is None or visible.all():
-        return {}
-    return {"padding": visible if len(visible) > 1 else visible[0]}
 
 
 def _arrays(trace: Forward, computed: Gradients | None) -> Iterator[tuple[str, Host | Blocks]]:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -248,19 +248,15 @@ class Train:
                 begun.step(log, progress.show)
                 if log.epoch is not None:
                     progress.end_epoch(log.epoch)
-                if stop:
+                if stop:  # save, say how to go on, and end as a signal does
                     progress.close()
-                    self._stop(begun, stop[0])
+                    begun.save()
+                    again = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
+                    again += ["--log", str(self.log)] if self.log else []
+                    note(f"stopped after step {trainer.step:,}, which is saved; go on with: {shlex.join(again)}")
+                    raise typer.Exit(128 + stop[0])
         if progress.last is not None:
             _tell(begun.folder, *progress.last)
-
-    def _stop(self, begun: Run, number: int) -> NoReturn:
-        """Save, say how to go on, and end as a signal does."""
-        begun.save()
-        words = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
-        words += ["--log", str(self.log)] if self.log else []
-        note(f"stopped after step {begun.trainer.step:,}, which is saved; go on with: {shlex.join(words)}")
-        raise typer.Exit(128 + number)
 
 
 def _about(trainer: Trainer) -> str:

@@ -68,7 +68,13 @@ def compare(flags: Flags, first: str, second: str | None, tolerance: float | Non
     """Write how two traces differ; the exit code."""
     tolerance = TOLERANCE if tolerance is None else tolerance
     a, b = _sides(flags, first, second)
-    differences = list(_differences(a, b, tolerance))
+    # in the order of the program where one side is computed, else of the first file
+    ordered, other = (b, a) if isinstance(a, TraceFile) and isinstance(b, Computed) else (a, b)
+    known = frozenset(other.names)
+    both = [name for name in ordered.names if name in known]
+    if not both:
+        raise InputError(f"no step is in both: the first has {listed(a.names)}")
+    differences = [compared(name, a, b, tolerance) for name in both]
     only = [name for name in a.names if name not in {*b.names}], [name for name in b.names if name not in {*a.names}]
     left = sum(len(names) for side, names in zip((a, b), only, strict=True) if isinstance(side, TraceFile))
     loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
@@ -149,16 +155,6 @@ def _other(flags: Flags, where: str, one: Computed) -> Computed:
 def _computed(flags: Flags, held: Inputs) -> Computed:
     session = open_session(flags, held)
     return Computed(session.trace, session.model)
-
-
-def _differences(a: Side, b: Side, tolerance: float) -> Iterator[Difference]:
-    """Every step that both have, in the order of the program where one side is computed, else of the first file."""
-    ordered, other = (b, a) if isinstance(a, TraceFile) and isinstance(b, Computed) else (a, b)
-    known = frozenset(other.names)
-    names = [name for name in ordered.names if name in known]
-    if not names:
-        raise InputError(f"no step is in both: the first has {listed(a.names)}")
-    return (compared(name, a, b, tolerance) for name in names)
 
 
 def compared(name: str, a: Side, b: Side, tolerance: float, run: int = RUN) -> Difference:

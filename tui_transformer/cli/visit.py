@@ -163,7 +163,11 @@ class Visit:
                     return
                 if self.page is None and time.monotonic() - self._lost >= GRACE:
                     break
-                await self._warn()
+                left = self._last + self._idle - time.monotonic()
+                if self._idle and not self._warned and left <= self._warning:
+                    self._warned = True
+                    text = f"this session ends in {minutes(max(left, 1))} unless a key is pressed"
+                    await self.process.send_meta({"type": gate.SAY, "text": text})
             await self.end()
         finally:
             running.cancel()
@@ -175,13 +179,6 @@ class Visit:
             left = self._last + self._idle - now
             due.append(left if self._warned else left - self._warning)
         return max(min(due), 0.05)
-
-    async def _warn(self) -> None:
-        left = self._last + self._idle - time.monotonic()
-        if self._idle and not self._warned and left <= self._warning:
-            self._warned = True
-            text = f"this session ends in {minutes(max(left, 1))} unless a key is pressed"
-            await self.process.send_meta({"type": gate.SAY, "text": text})
 
     @property
     def _warning(self) -> float:

@@ -59,6 +59,7 @@ class Build:
 
     def run(self) -> None:
         from tui_transformer.files import write_whole
+        from tui_transformer.text.build import BUILDERS, build_words
         from tui_transformer.text.files import read_lines
 
         specials, rule = self._specials(), self._rule()
@@ -66,7 +67,11 @@ class Build:
             fits = "ends in .json" if self.kind == "bpe" else "does not end in .json"
             raise UsageError(f"{self.out}: the name of a vocabulary of kind {self.kind} {fits}")
         with cleared():
-            built = self._built(self._announced(read_lines(self.files, _progress(self.files))), specials, rule)
+            lines = self._announced(read_lines(self.files, _progress(self.files)))
+            if self.kind == "word":
+                built = build_words(lines, self.size, self.min_frequency, specials, rule)
+            else:
+                built = BUILDERS[self.kind](lines, self.size, self.min_frequency, specials)
         text = built.vocabulary.file()[1]
         if self.out is not None:
             write_whole(self.out, text.encode())
@@ -101,13 +106,6 @@ class Build:
     def _announced(self, lines: Iterator[str]) -> Iterator[str]:
         yield from lines
         show("merging the most frequent pairs" if self.kind == "bpe" else "sorting")
-
-    def _built(self, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
-        from tui_transformer.text.build import BUILDERS, build_words
-
-        if self.kind == "word":
-            return build_words(lines, self.size, self.min_frequency, specials, rule)
-        return BUILDERS[self.kind](lines, self.size, self.min_frequency, specials)
 
     def _summary(self, built: Built) -> str:
         """Words of the text, the share of them that the vocabulary holds, and the most frequent entries."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -266,14 +266,12 @@ class Rooms:
             memory = room.memory
         else:
             size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
-            memory = self._memory((*kept.shape[:2], size, kept.shape[3]), new.dtype)
+            shape = (*kept.shape[:2], size, kept.shape[3])
+            if not self._free.get(shape):
+                piece = self.backend.xp.empty((self.alike, *shape), dtype=new.dtype)
+                self._free = {shape: [piece[i] for i in range(self.alike)]}
+            memory = self._free[shape].pop()
             memory[:, :, :past] = kept
         memory[:, :, past:end] = new
         self.rooms[name] = Room(memory, memory[:, :, :end])
         return self.rooms[name].rows
-
-    def _memory(self, shape: Shape, dtype: Any) -> Array:
-        if not self._free.get(shape):
-            piece = self.backend.xp.empty((self.alike, *shape), dtype=dtype)
-            self._free = {shape: [piece[i] for i in range(self.alike)]}
-        return self._free[shape].pop()

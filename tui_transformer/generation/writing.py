@@ -311,7 +311,12 @@ class Writer:
 
     def _served(self, ids: Ids) -> int:
         """How many tokens of a sequence have keys and values that are kept and that serve one of its length."""
-        return _common(self._ids, ids) if self.model.config.keeps(len(self._ids), len(ids)) else 0
+        if not self.model.config.keeps(len(self._ids), len(ids)):
+            return 0
+        shorter = min(len(self._ids), len(ids))
+        if self._ids[:shorter] == ids[:shorter]:
+            return shorter
+        return next(i for i, (one, other) in enumerate(zip(self._ids, ids, strict=False)) if one != other)
 
     def _compute(self, ids: Ids, kept: int, before: Watch | None) -> Host:
         """The logits of the last token; keys and values of all are kept from now on."""
@@ -345,11 +350,3 @@ class Writer:
         candidate = chosen(scores, self.settings, len(ids))
         end = self.end(ids, prompt)
         return State(ids, prompt, logits, scores, acted, self.settings, candidate, end, *spent)
-
-
-def _common(first: Ids, second: Ids) -> int:
-    shorter = min(len(first), len(second))
-    if first[:shorter] == second[:shorter]:
-        return shorter
-    pairs = zip(first, second, strict=False)
-    return next(i for i, (one, other) in enumerate(pairs) if one != other)

@@ -76,12 +76,16 @@ def outcome(session: Session, trace: Trace, report: Report = lambda _: None) -> 
         return Outcome(shares(trace, answer_position(session), report), session.model.target_label)
     last = trace.program.steps[-1]
     if last.axes[-1].name == LABEL and last.name.endswith("probabilities"):
-        trace.compute((last.name,), before=lambda step: report(step.name))
-        rows, words = trace[last.name].reshape(-1, last.shape[-1]), last.axes[-1].words
-        return Outcome(rows[0].astype(np.float64), lambda at: visible(words[at]) if words else f"label {at}")
-    name = answer_step(trace)
+        rows, words = values_of(trace, last.name, report).reshape(-1, last.shape[-1]), last.axes[-1].words
+        return Outcome(rows[0], lambda at: visible(words[at]) if words else f"label {at}")
+    return Outcome(values_of(trace, answer_step(trace), report).ravel(), None)
+
+
+def values_of(trace: Trace, name: str, report: Report) -> Host:
+    """The values of a step in float64, computed if they are not there; `report` may raise to end it."""
     trace.compute((name,), before=lambda step: report(step.name))
-    return Outcome(trace[name].astype(np.float64).ravel(), None)
+    values: Host = trace[name].astype(np.float64)
+    return values
 
 
 def moved(was: Outcome, becomes: Outcome) -> float:

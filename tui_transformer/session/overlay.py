@@ -46,15 +46,9 @@ class OverlayMatrix:
 
 def overlay_of(session: Session, view: View, shown: Shown, report: Report) -> OverlayMatrix | None:
     """The overlay of a view; None where there is nothing, or where this step has no such thing."""
-    if session.overlay.kind == "gradient":
-        return _gradient(session, view, report)
     if session.overlay.kind == "trace" and shown != "value":
         return _of_other(session, view, shown, report)
-    return None
-
-
-def _gradient(session: Session, view: View, report: Report) -> OverlayMatrix | None:
-    values = session.go_back(report).values.get(view.name)
+    values = session.go_back(report).values.get(view.name) if session.overlay.kind == "gradient" else None
     if values is None:
         return None
     axes = session.trace.program.axes(view.name)

@@ -21,7 +21,7 @@ from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares
-from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome
+from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome, values_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -232,7 +232,7 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
         best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
         lines = tuple(AnswerLine(now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
         return lines, change_said(was, now) if changes(was, now) else f"the answer stays {now}"
-    values = [_values(each, last.name, report) for each in (before, after)]
+    values = [values_of(each.trace, last.name, report) for each in (before, after)]
     if last.axes[-1].name == LABEL and len(last.axes) == 1:
         words = last.axes[-1].words
         names = [visible(words[at]) if words else f"label {at}" for at in range(last.shape[-1])]
@@ -247,12 +247,6 @@ def _outcome(session: Session, report: Report) -> Outcome:
     if not answers(session):
         return outcome(session, session.trace, report)
     return Outcome(shares(session.trace, _place(session), report), session.model.target_label)
-
-
-def _values(session: Session, name: str, report: Report) -> Host:
-    session.trace.compute((name,), before=lambda step: report(step.name))
-    values: Host = session.trace[name].astype(np.float64)
-    return values
 
 
 def _vectors_change(
@@ -285,20 +279,16 @@ def cosine(first: Host, second: Host) -> float:
 
 def _heads(before: Session, after: Session, report: Report) -> Iterator[HeadChange]:
     columns, known = columns_of(before, after), before.trace.program.by_name
-    for step in attentions(after.trace.program):
+    program = after.trace.program
+    for step in attentions(program):
         queries, keys = (columns.get(axis.sequence, ()) for axis in (step.queries, step.keys))
-        both = [*dict.fromkeys((*(pair for pair in queries if None not in pair), *_read_at(before, after, step)))]
+        pairs = [pair for pair in queries if None not in pair]
+        if answers(after) and program.axes(program.logits)[-2].sequence == step.queries.sequence:
+            pairs.append((_place(before), _place(after)))  # where the answer is read
+        both = [*dict.fromkeys(pairs)]
         if step.name in known and both and keys:
             report(step.name)
             yield from _of_layer(before, after, step, both, keys, report)
-
-
-def _read_at(before: Session, after: Session, step: Attention) -> tuple[Pair, ...]:
-    """The queries where the answer is read before and after, if they are of its sequence."""
-    program = after.trace.program
-    if not answers(after) or program.axes(program.logits)[-2].sequence != step.queries.sequence:
-        return ()
-    return ((_place(before), _place(after)),)
 
 
 def _place(session: Session) -> int:

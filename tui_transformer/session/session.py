@@ -330,23 +330,21 @@ class Session(Sentences):
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
         _ = session.trace
-        return session.with_overlay(NOTHING) if _outlived(session, self) else session
+        overlay = session.overlay
+        # what is beside it may have been made for the session before: for its loss, its edits, its tokens
+        if session.backward:
+            outlived = not session.has_loss
+        else:
+            ids, before = ([each.ids for each in one.sequences.values()] for one in (session, self))
+            of_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
+            outlived = of_edits or (bool(overlay.values) and ids != before)
+        return session.with_overlay(NOTHING) if outlived else session
 
 
 def gradient_cost(session: Session) -> int:
     """About how many operations it takes to have the gradients: forward, and back for twice as many."""
     program = session.trace.program
     return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
-
-
-def _outlived(session: Session, before: Session) -> bool:
-    """Whether what is beside a changed session was made for the one before: its edits, its tokens, its loss."""
-    overlay = session.overlay
-    if session.backward:
-        return not session.has_loss
-    ids, ids_before = ([each.ids for each in one.sequences.values()] for one in (session, before))
-    before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
-    return before_edits or (bool(overlay.values) and ids != ids_before)
 
 
 def _text_or_ids(given: str | Ids) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session, gradient_cost
 from tui_transformer.session.store import Reading
 from tui_transformer.session.view_state import Shown, ViewState
-from tui_transformer.views.step_view import Limits, Place, index_of, joined, scale_for, tile_extremes, view_of
+from tui_transformer.views.step_view import Place, index_of, joined, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Frame, Scale, Tile, Values, View
 
 SCAN_COST = 4
@@ -146,7 +146,9 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
     first = first_tile(trace, view, Place())
     is_whole = view is stored
-    limits = _limits(session, name, first, shared=view_state.shared_scale) if is_whole else tile_extremes(first.values)
+    names = _same_kind(trace, name) if view_state.shared_scale else (name,)
+    known = [each for each in map(session.extremes, names) if each is not None] if is_whole else []
+    limits = joined(*known) if known else tile_extremes(first.values)
     scale, overlay = scale_for(view.kind, *limits), None
     if session.overlay.kind != "nothing":
         overlay = overlay_of(session, view, shown, report)
@@ -242,12 +244,6 @@ def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
 def _attention(trace: Trace, name: str) -> Step | None:
     step = trace.program.by_name.get(name)
     return step if step is not None and step.square and is_attention(step) else None
-
-
-def _limits(session: Session, name: str, tile: Tile, *, shared: bool) -> Limits:
-    names = _same_kind(session.trace, name) if shared else (name,)
-    known = [limits for each in names if (limits := session.extremes(each)) is not None]
-    return joined(*known) if known else tile_extremes(tile.values)
 
 
 def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:

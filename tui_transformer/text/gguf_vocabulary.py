@@ -48,10 +48,15 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
     words = file.metadata.get(f"{KEY}tokens")
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{shown_path(file.path)} has no list of tokens: copy it again")
+    from tokenizers import AddedToken
+
     listed = _Listed(file, kind, words)
     with refused(f"{shown_path(file.path)} has a vocabulary that cannot be read"):
         rust = _MODELS[kind](listed)
-        _add(rust, listed)
+        # pieces that are cut out of a text before all else; those of control are special
+        for type_, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
+            pieces = [word for word, each in zip(words, listed.types, strict=False) if each == type_ and word]
+            add([AddedToken(word, normalized=False, special=type_ == CONTROL) for word in pieces])
         add_frame(rust, _first(listed), _last(listed))
     vocabulary = vocabulary_of(rust, file.path, listed.id("unknown_token_id"))
     specials = Specials()
@@ -200,15 +205,6 @@ def _word_pieces(listed: _Listed) -> tokenizers.Tokenizer:
     small = bool(listed.get("normalizer.lowercase", True))
     accents = bool(listed.get("normalizer.strip_accents", small))
     return bert_pieces(ids, unknown, lower=small, accents=accents)
-
-
-def _add(rust: tokenizers.Tokenizer, listed: _Listed) -> None:
-    """Pieces that are cut out of a text before all else; those of control are special."""
-    from tokenizers import AddedToken
-
-    for kind, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
-        pieces = [word for word, each in zip(listed.words, listed.types, strict=False) if each == kind and word]
-        add([AddedToken(word, normalized=False, special=kind == CONTROL) for word in pieces])
 
 
 def _first(listed: _Listed) -> str:
