@@ -39,6 +39,9 @@ def test_the_formats_say_the_same_also_where_the_first_token_answers(run: Run) -
     rows = run("answer", *TEXT, "--format", "json").json
     assert [{key: str(value) for key, value in row.items()} for row in rows] == table
     assert len(rows) == 3 * 5
+    # JSON has no ∞: in its place there is null
+    infinite = run("answer", *TEXT, "--edit", "output.logits[1,3] = inf", "--position", "1", "--format", "json")
+    assert [row["id"] for row in infinite.json if row["logit"] is None] == [3]
     text = run("answer", *TEXT).out
     assert text.split()[:7] == ["position", "of", "rank", "id", "word", "logit", "probability"]
     assert text.endswith("\nprobability = softmax(output.logits ÷ 1)\n")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from tui_transformer.cli.options import Edited, TableFormat, Targets
-from tui_transformer.cli.output import Row, Table, emit_json
+from tui_transformer.cli.output import Row, Table, emit_json, jsonable
 from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import option
@@ -121,7 +121,6 @@ class Score(Edited):
     def run(self) -> None:
         from tui_transformer.analysis.score import score
         from tui_transformer.model.targets import predicts_next
-        from tui_transformer.report.text import finite
 
         session = open_session(self)
         targets = self._targets(session)
@@ -145,20 +144,14 @@ class Score(Edited):
             "model": session.model.name,
             "temperature": self.temperature,
             "label_smoothing": self.label_smoothing,
-            "tokens": [
-                {
-                    name: finite(value) if isinstance(value, float) else value
-                    for name, value in zip(COLUMNS, row, strict=True)
-                }
-                for row in rows
-            ],
+            "tokens": [jsonable(dict(zip(COLUMNS, row, strict=True))) for row in rows],
             "counted": len(scored.tokens),
-            "log_probability": finite(total),
+            "log_probability": total,
             "probability": math.exp(total),
-            "cross_entropy": finite(scored.cross_entropy),
-            "perplexity": finite(scored.perplexity),
+            "cross_entropy": scored.cross_entropy,
+            "perplexity": scored.perplexity,
         }
-        emit_json(data)
+        emit_json(jsonable(data))
 
     def _targets(self, session: Session) -> Sequence[int]:
         """Those that were given, else the tokens themselves; none for padding."""

@@ -7,9 +7,9 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -50,6 +50,12 @@ def emit_json(data: object, indent: int | None = 1) -> None:
 def json_text(data: object, indent: int | None = 1) -> str:
     """An object as a text that ends in a line; a number that is not finite has to be null already."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+
+
+def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as JSON can hold them: null in place of a number that is infinite, or none."""
+    odd = [name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)]
+    return {**values, **dict.fromkeys(odd)}
 
 
 def emit_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
@@ -117,7 +123,7 @@ class Table:
     note: str = ""
 
     def emit(self, form: str, out: Path | None = None) -> None:
-        """Write it; JSON is a list of objects, numbers are exact in JSON and CSV."""
+        """Write it; JSON is a list of objects, numbers are exact in JSON and CSV, but for ∞, which JSON has not."""
         deliver(self.pieces(form), out)
 
     def pieces(self, form: str) -> Iterator[str]:
@@ -125,7 +131,7 @@ class Table:
         if form == "text":
             yield from self._text()
         elif form == "json":
-            yield json_text([dict(zip(self.columns, map(_present, row), strict=True)) for row in self.rows])
+            yield json_text([jsonable(dict(zip(self.columns, row, strict=True))) for row in self.rows])
         else:
             from tui_transformer.report.export import csv_text
 

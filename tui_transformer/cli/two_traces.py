@@ -13,7 +13,7 @@ import numpy as np
 from tui_transformer.analysis.two_models import Loss, loss_of
 from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL
 from tui_transformer.cli.options import Flags, Inputs
-from tui_transformer.cli.output import emit, emit_json, full_shape, runs
+from tui_transformer.cli.output import emit, emit_json, full_shape, jsonable, runs
 from tui_transformer.cli.session import open_session
 from tui_transformer.diagnosis.dumps import is_dump_folder
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
@@ -257,18 +257,9 @@ def _loss_as_text(loss: Loss, model: Model) -> Iterator[str]:
 
 def _loss_as_json(loss: Loss) -> dict[str, Any]:
     """The same for JSON; what is infinite is null."""
-    answers = loss.logits and {
-        "divergence": finite(loss.logits.divergence),
-        "worst": {"position": loss.logits.worst[0], "divergence": finite(loss.logits.worst[1])},
-        "agreeing": loss.logits.agreeing,
-        "positions": loss.logits.positions,
-        "likeliest": list(loss.logits.likeliest),
-    }
-    return {
-        "layers": [{"name": e.name, "error": finite(e.error), "cosine": finite(e.cosine)} for e in loss.layers],
-        "heads": [
-            {"attention": e.attention, "head": e.head, "error": finite(e.error), "divergence": finite(e.divergence)}
-            for e in loss.heads
-        ],
-        "logits": answers,
-    }
+    answers = None
+    if loss.logits is not None:
+        worst = jsonable(dict(zip(("position", "divergence"), loss.logits.worst, strict=True)))
+        answers = jsonable(vars(loss.logits)) | {"worst": worst}
+    layers, heads = ([jsonable(vars(each)) for each in some] for some in (loss.layers, loss.heads))
+    return {"layers": layers, "heads": heads, "logits": answers}
