@@ -28,14 +28,6 @@ from tui_transformer.text.display import visible
 DIFFERENT, NOT_ALL = 1, 3
 """Exit codes: a step is wrong; what was compared is right, and something with numbers was not compared."""
 
-VERDICTS = {
-    "agrees": "",
-    "first": "differs first",
-    "follows": "follows",
-    "wrong": "wrong itself",
-    "differs": "differs",
-}
-
 
 @dataclass(frozen=True)
 class Part:
@@ -183,7 +175,8 @@ def _row(each: Compared, diagnosis: Diagnosis) -> tuple[str, ...]:
     divergence = "" if difference.divergence is None else f"{max(0.0, difference.divergence):.1e}"
     sizes = (f"{value:.2e}" for value in (difference.largest, difference.relative, difference.rms))
     shape = shape_text(diagnosis.trace.program.shape(each.step)) or "1"
-    return each.step, theirs, shape, *sizes, f"{difference.cosine:.6f}", divergence, VERDICTS[each.verdict]
+    verdict = {"agrees": "", "first": "differs first", "wrong": "wrong itself"}.get(each.verdict, each.verdict)
+    return each.step, theirs, shape, *sizes, f"{difference.cosine:.6f}", divergence, verdict
 
 
 def _verdict(parts: Sequence[Part]) -> str:

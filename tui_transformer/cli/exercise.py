@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tui_transformer.course.running import Limits
 
 WRONG = 1
-RIGHTS = "an answer runs with all your rights: check only what you would run"
-HELD = "limits hold for all its processes together"
 WIDTH = 100
 MOST = 1_000_000
 """Seconds, and GiB, that an answer is given: a system waits no longer, and counts no more."""
@@ -98,7 +96,8 @@ class Start(Named):
         (start_files if self.files else start)(exercise, path)
         check = visible(f"--command ./a.out, given {path}" if self.files else str(path))
         emit([f"wrote {visible(str(path))}\ncheck it: tui-transformer exercise check {exercise.name} {check}\n"])
-        note(f"{RIGHTS}; {describe_limits() or HELD}")
+        limits = describe_limits() or "limits hold for all its processes together"
+        note(f"an answer runs with all your rights: check only what you would run; {limits}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tui_transformer.survey.running import Job, Progress, Spread
     from tui_transformer.survey.work import Dictionary
 
-LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
 SECONDS = 0.2
 """Between two lines that say how far it is."""
 
@@ -169,7 +168,7 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
         return None
     layers: set[int] = set()
     for piece in text.split(","):
-        match = LAYERS.fullmatch(piece)
+        match = re.fullmatch(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*", piece)
         if match is None:
             raise UsageError(f"--layers: {piece[:40]!r} is no layer: write them as 0,3-5")
         first, last = int(match[1]), int(match[2] or match[1])

@@ -27,14 +27,10 @@ if TYPE_CHECKING:
     from tui_transformer.learning.run import Run
 
 OF_FEATURES = ("features", "active", "at")
-OF_THE_COMMAND = ("out", "resume", "log", "recipe", *OF_FEATURES)
 WITH_FEATURES = (*OF_FEATURES, "file", "recipe", "out", "model", "steps", "batch", "learning_rate", "seed", "device")
 """The options that learning a dictionary of features has."""
 
 OF_A_NEW_MODEL = ("architecture", *SIZES)
-LOG = "log.jsonl"
-"""In the folder of a run whose log has no other place."""
-
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1
 FEW_EPOCHS = 100
@@ -143,13 +139,13 @@ class Train:
         run = Run.resume(self.out, settings) if resumes else Run.start(self.out, Settings(**settings))
         with (
             contextlib.closing(run) as begun,
-            contextlib.closing(Log(self.log or begun.folder / LOG, begun.trainer.step)) as log,
+            contextlib.closing(Log(self.log or begun.folder / "log.jsonl", begun.trainer.step)) as log,
         ):
             self._see_through(begun, log)
 
     def _given(self) -> dict[str, Any]:
         given = {name: value for name, value in vars(self).items() if value is not None}
-        own = (*OF_THE_COMMAND, *OF_A_NEW_MODEL)
+        own = ("out", "resume", "log", "recipe", *OF_FEATURES, *OF_A_NEW_MODEL)
         settings = {name: value for name, value in given.items() if name not in own}
         if sizes := {name: given[name] for name in OF_A_NEW_MODEL if name in given}:
             settings["sizes"] = sizes

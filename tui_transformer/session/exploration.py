@@ -15,9 +15,6 @@ from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.store import Store
 from tui_transformer.session.view_state import ViewState
 
-NEAR_BYTES = 1 << 25
-"""Bytes of the traces and gradients of other sessions that are kept, which makes undo and redo immediate."""
-
 
 @dataclass(eq=False)
 class Exploration:
@@ -30,7 +27,7 @@ class Exploration:
         trail: The positions that terms were followed from.
         scene: What is on the screen; None before anything is.
         store: What was worked out of the sessions that are near.
-        near_bytes: Bytes of the traces and gradients of other sessions that are kept.
+        near_bytes: Bytes of the traces and gradients of other sessions that are kept, so that undo is immediate.
     """
 
     history: History[Session]
@@ -39,7 +36,7 @@ class Exploration:
     trail: list[Position] = field(default_factory=list)
     scene: Scene | None = None
     store: Store = field(default_factory=Store)
-    near_bytes: int = NEAR_BYTES
+    near_bytes: int = 1 << 25
 
     @classmethod
     def begun(cls, session: Session, at: Position | None = None, view: ViewState | None = None) -> Exploration:

@@ -14,9 +14,6 @@ from tui_transformer.session.session import Session
 OF_WORDS = ("model_type", "architecture", "vocab_size", "pad_id", "start_id")
 """Settings that follow from the model's name and its words."""
 
-IN_DOUBLE_QUOTES = '"$`\\!\n'
-"""What a shell reads between double quotes otherwise than it stands there."""
-
 
 def shell_line(session: Session, command: str, *own: str) -> str:
     """`tui-transformer COMMAND` with the model, what it reads, its edits that can be written, and these options."""
@@ -25,7 +22,7 @@ def shell_line(session: Session, command: str, *own: str) -> str:
 
 def quoted(text: str) -> str:
     """A text as a shell takes it for one, in double quotes where it has single ones."""
-    if "'" in text and not any(sign in text for sign in IN_DOUBLE_QUOTES):
+    if "'" in text and not set(text) & {*'"$`\\!\n'}:  # which it reads otherwise between double quotes
         return f'"{text}"'
     return shlex.quote(text)
 

@@ -28,9 +28,6 @@ SLIM, WIDE = 18, 32
 FROM, WIDE_FROM, STACKS_FROM = 100, 150, 160
 """Columns of the whole from which there is a ladder, a wide one, and one of two stacks."""
 
-COPIES = ("residual", "norm")
-"""Steps at the end of a sublayer that are the stream itself, and not what is added."""
-
 
 Pieces = tuple[tuple[str, str], ...]
 """Texts with the names of their inks."""
@@ -101,9 +98,9 @@ def rungs(program: Program) -> tuple[Rung, ...]:
                 entering = (name for name in read if name.startswith(begins) and name in program.by_name)
                 if (first := next(entering, None)) is not None:
                     ladder.append(Rung(layer.partition(".")[0], first))
-            # of each sublayer the last step but for the sum, and the norm of that
+            # of each sublayer the last step but for the sum, and the norm of that: these are the stream itself
             parts = [(step.name, step.name.split(".")) for step in inside]
-            added = {part[2]: name for name, part in parts if part[3] not in COPIES}
+            added = {part[2]: name for name, part in parts if part[3] not in ("residual", "norm")}
             ladder.append(Rung(layer, inside[-1].name, tuple(added.values())))
     return tuple(ladder)
 
