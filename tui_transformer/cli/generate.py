@@ -13,7 +13,7 @@ from tui_transformer.cli.options import Featured, Flags
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import edits_of, loaded, read
-from tui_transformer.cli.terminal import choose_threads
+from tui_transformer.cli.terminal import INTERRUPTED, choose_threads
 from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tui_transformer.model import Model
     from tui_transformer.text.encoding import Encoding
 
-INTERRUPTED = 128 + 2
 DRAWING = ("temperature", "top_k", "top_p")
 
 

@@ -20,9 +20,6 @@ from tui_transformer.records import dataclass
 LONGEST = 7 * 24 * 60
 """Minutes of `--idle`."""
 
-OWN = ("host", "port", "url", "visitors", "token", "watch", "files", "idle")
-"""Options of the command itself; the others are the explorer's."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Serve(Edited):
@@ -123,10 +120,11 @@ class Serve(Edited):
 
 def explorer_command(request: Serve) -> list[str]:
     """The command of a session, an argument each: nothing that was given is read by a shell."""
+    own = ("host", "port", "url", "visitors", "token", "watch", "files", "idle")  # the others are the explorer's
     words = [sys.executable, "-P", "-m", "tui_transformer"]
     for field in dataclasses.fields(request):
         value, name = getattr(request, field.name), option_name(field.name)
-        if field.name in OWN or value == field.default:
+        if field.name in own or value == field.default:
             continue
         if isinstance(value, bool):
             words.append(name if value else name.replace("--", "--no-", 1))

@@ -215,7 +215,7 @@ class BoundedServer(Server):
 
         visit = Visit(self.command, self.download_manager, self._files, self._idle, ended, self._lookers)
         self._visits[key] = visit
-        return self._visits[key]
+        return visit
 
     def _forsaken(self) -> list[Visit]:
         return sorted((visit for visit in self._visits.values() if visit.lost), key=lambda visit: visit.lost)

@@ -19,7 +19,6 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
-    from tui_transformer.engine.backend import Host
     from tui_transformer.engine.explanation import Explanation, Index
     from tui_transformer.engine.program import Program
     from tui_transformer.engine.trace import Trace
@@ -207,20 +206,20 @@ class Gradient(Values):
 
     def views(self, names: Sequence[str], head: int | None) -> list[View]:
         """A view of each name that has a gradient; InputError where none has."""
-        aliases, values = self.session.trace.program.aliases, self._gradients.values
-        known = [name for name in names if aliases.get(name, name) in values]
-        if not known:
-            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
-        return [self._gradient(view, values[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
-
-    def _gradient(self, view: View, values: Host) -> View:
         from tui_transformer.engine.gradient_explanation import GRADIENT, gradient_formula
         from tui_transformer.views.step_view import gradient_of
 
-        trace = self.session.trace
-        made = gradient_of(view, trace.program.axes(view.name), values)
-        formula = gradient_formula(trace, self._gradients, view.name)
-        return dataclasses.replace(made, name=f"{GRADIENT}{view.name}", formula=formula)
+        trace, values = self.session.trace, self._gradients.values
+        own = {name: trace.program.aliases.get(name, name) for name in names}
+        known = [name for name in names if own[name] in values]
+        if not known:
+            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
+        made = []
+        for view in super().views(known, head):
+            gradient = gradient_of(view, trace.program.axes(view.name), values[own[view.name]])
+            formula = gradient_formula(trace, self._gradients, view.name)
+            made.append(dataclasses.replace(gradient, name=f"{GRADIENT}{view.name}", formula=formula))
+        return made
 
     def explain(self, view: View, place: Place) -> Explanation:
         """The chain rule at a place."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 SECONDS = 0.2
 """Between two lines that say how far it is."""
 
-INTERRUPTED = 130
-"""The exit code after ctrl+c, and after esc."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
@@ -103,7 +100,7 @@ class Survey:
             sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
         _finish(job, sums, whole=whole)
         if not whole:
-            raise typer.Exit(128 + stop[0] if stop else INTERRUPTED)
+            raise typer.Exit(128 + stop[0] if stop else terminal.INTERRUPTED)
 
     def _job(self) -> Job:
         from tui_transformer.analysis import metrics

@@ -75,6 +75,8 @@ def counted(items: Iterable[Item], names: Iterable[object]) -> Iterator[Item]:
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 ESCAPE = b"\x1b"
+INTERRUPTED = 130
+"""The exit code after ctrl+c, and after esc."""
 
 
 @contextlib.contextmanager
