@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -75,32 +75,38 @@ class Similar(Flags):
                 raise UsageError(f"{option_name(name)}: the sentences that are compared are arguments: leave it out")
         model = loaded(replace(self.options(), model=self.model or usual_model()))
         sentences = [_sentence(model, text, cut=self.cut) for text in self.words]
-        pairs = [
-            Pair(i, j, sentences[i], sentences[j], together(sentences[i].vector, sentences[j].vector))
-            for i, j in combinations(range(len(sentences)), 2)
-        ]
+        among = range(len(sentences))
+        pairs = {(i, j): together(sentences[i].vector, sentences[j].vector) for i, j in combinations(among, 2)}
+        cosines = [[1.0 if i == j else pairs[min(i, j), max(i, j)].cosine for j in among] for i in among]
         if self.model is None:
             note(f"vectors by {model.name}")
-        top = self.top or TOP_PAIRS
-        rows: list[Row] = [
-            (str(each.first + 1), str(each.second + 1), each.together.cosine, share, *places)
-            for each in pairs
-            for share, *places in each.largest(top)
-        ]
+        rows, data = list[Row](), list[dict[str, object]]()
+        for (i, j), both in pairs.items():
+            found = list(self._tokens(both, sentences[i], sentences[j]))
+            tokens = [dict(zip((*COLUMNS[4:], "share"), (*places, share), strict=True)) for share, *places in found]
+            data.append({"first": i + 1, "second": j + 1, "cosine": both.cosine, "tokens": tokens})
+            rows += [(str(i + 1), str(j + 1), both.cosine, *each) for each in found]
         if self.format == "csv":
             Table(COLUMNS, rows).emit("csv")
         elif self.format == "json":
-            cosines = _cosines(len(sentences), pairs)
-            data = [each.data(top) for each in pairs]
             emit_json({"sentences": [each.text for each in sentences], "cosine": cosines, "pairs": data})
         else:
             emit(f"{number}  {visible(each.text)}\n" for number, each in enumerate(sentences, 1))
             emit(["\n"])
-            matrix: list[Row] = [(str(i), *row) for i, row in enumerate(_cosines(len(sentences), pairs), 1)]
-            Table(("cosine", *map(str, range(1, len(sentences) + 1))), matrix, 4).emit("text")
+            matrix: list[Row] = [(str(i), *row) for i, row in enumerate(cosines, 1)]
+            Table(("cosine", *(str(i + 1) for i in among)), matrix, 4).emit("text")
             emit(["\n"])
             of_share = "share = what a pair of tokens gives to the cosine; all pairs add up to it"
             Table(COLUMNS, rows, 4, of_share).emit("text")
+
+    def _tokens(self, both: Together, one: Sentence, other: Sentence) -> Iterator[Row]:
+        """What pairs of tokens give to the cosine, each with its places and tokens; a bias has no place."""
+        from tui_transformer.analysis.similar import BIAS
+
+        for row, column, share in both.largest(self.top or TOP_PAIRS):
+            sides = ((row, one), (column, other))
+            named = ((None, "(bias)") if at == BIAS else (at, sentence.tokens[at]) for at, sentence in sides)
+            yield share, *(each for side in named for each in side)
 
 
 def usual_model() -> str:
@@ -129,40 +135,3 @@ def _sentence(model: Model, text: str, *, cut: bool) -> Sentence:
     encoding = read(model, model.encode(text, cut=cut), f"the sentence {text[:40]!r}")
     tokens = tuple(model.label(token.text) for token in encoding.tokens)
     return Sentence(text, tokens, sentence_vector(model.trace(ids=encoding.ids, segments=encoding.segments)))
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two of the sentences, with their numbers."""
-
-    first: int
-    second: int
-    one: Sentence
-    other: Sentence
-    together: Together
-
-    def largest(self, top: int) -> Iterator[tuple[float, int | None, str, int | None, str]]:
-        """What pairs of tokens give to the cosine, each with its places and tokens; a bias has no place."""
-        from tui_transformer.analysis.similar import BIAS
-
-        for row, column, share in self.together.largest(top):
-            (place, token), (other_place, other_token) = (
-                (None, "(bias)") if at == BIAS else (at, sentence.tokens[at])
-                for at, sentence in ((row, self.one), (column, self.other))
-            )
-            yield share, place, token, other_place, other_token
-
-    def data(self, top: int) -> dict[str, object]:
-        """As JSON has it."""
-        names = ("place", "token", "other_place", "other_token", "share")
-        tokens = [dict(zip(names, (*places, share), strict=True)) for share, *places in self.largest(top)]
-        numbers = {"first": self.first + 1, "second": self.second + 1}
-        return {**numbers, "cosine": self.together.cosine, "tokens": tokens}
-
-
-def _cosines(count: int, pairs: Sequence[Pair]) -> list[list[float]]:
-    """Every sentence beside every other; 1 of each with itself."""
-    cosines = [[float(i == j) for j in range(count)] for i in range(count)]
-    for each in pairs:
-        cosines[each.first][each.second] = cosines[each.second][each.first] = each.together.cosine
-    return cosines
