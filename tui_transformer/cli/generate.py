@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import typer
@@ -147,61 +147,46 @@ def usual(flags: Flags) -> str:
 
 def _write(writer: Writer, prompt: Ids, output: AsText | AsJson) -> None:
     """Every token as soon as it is there; what is there stays, however it ends."""
-    told = Told(writer)
+    tokens, seconds = 0, list[float]()
 
     def close(end: str) -> None:
         emit((output.end(),))
-        note(told.line(end))
+        note(_told(writer, tokens, seconds, end))
 
     try:
         emit((output.begin(),))
-        for state in told.states(prompt):
+        state = writer.begin(prompt)
+        seconds.append(state.seconds)
+        end = state.finished
+        while end is None:
+            tokens += 1
             emit((output.token(state),))
+            end = writer.end((*state.ids, state.candidate), state.prompt)
+            if end is None:  # none is computed only to end
+                state = writer.next(state)
+                seconds.append(state.seconds)
     except KeyboardInterrupt:
         close("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except SystemExit:
         close("terminated")
         raise
-    close(told.end)
+    close(end)
 
 
-@dataclass
-class Told:
-    """Facts of the closing note."""
+def _told(writer: Writer, tokens: int, seconds: Sequence[float], end: str) -> str:
+    """Tokens, how fast, memory of the cache, and why it ended."""
+    from tui_transformer.machine import readable
 
-    writer: Writer
-    tokens: int = 0
-    first: float = 0.0
-    later: float = 0.0
-    end: str = ""
-
-    def states(self, prompt: Sequence[int]) -> Iterator[State]:
-        """Every state whose candidate is written; none is computed only to end."""
-        state = self.writer.begin(prompt)
-        self.first = state.seconds
-        end = state.finished
-        while end is None:
-            self.tokens += 1
-            yield state
-            end = self.writer.end((*state.ids, state.candidate), state.prompt)
-            if end is None:
-                state = self.writer.next(state)
-                self.later += state.seconds
-        self.end = end
-
-    def line(self, end: str) -> str:
-        """Tokens, how fast, memory of the cache, and why it ended."""
-        from tui_transformer.machine import readable
-
-        count = f"{self.tokens:,} token" + "s" * (self.tokens != 1)
-        rate = f", then {(self.tokens - 1) / self.later:.1f} tokens/s" if self.later else ""
-        first = f"first after {self.first:.2f} s{rate}" if self.first else ""
-        writer, memory = self.writer, "no cache"
-        if writer.settings.use_cache:
-            most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
-            memory = f"cache {readable(writer.cache.bytes)} for {writer.cache.length:,} tokens ({most})"
-        return " · ".join(filter(None, (count, first, memory, end)))
+    count = f"{tokens:,} token" + "s" * (tokens != 1)
+    later = sum(seconds[1:])
+    rate = f", then {(tokens - 1) / later:.1f} tokens/s" if later else ""
+    first = f"first after {seconds[0]:.2f} s{rate}" if seconds and seconds[0] else ""
+    memory = "no cache"
+    if writer.settings.use_cache:
+        most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
+        memory = f"cache {readable(writer.cache.bytes)} for {writer.cache.length:,} tokens ({most})"
+    return " · ".join(filter(None, (count, first, memory, end)))
 
 
 class AsText:
