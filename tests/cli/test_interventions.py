@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,10 +29,6 @@ HEAD = "head:encoder.0.self_attention:2"
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
-def rows_of(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text)))
-
-
 def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
     ended = run("ablate", "--model", GPT2, "--ids", "4,5,6", "--format", "json")
     assert (ended.code, ended.err) == (0, "")
@@ -59,10 +54,9 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
 def test_other_kinds_are_listed_too(run: Run) -> None:
     for each, first in (("layer", "layer:decoder."), ("position", "position:")):
         ended = run("ablate", "--model", GPT2, "--ids", "4,5,6", "--each", each, "--mean", "--format", "csv")
-        heads, *rows = rows_of(ended.out)
-        assert heads == ["target", "change", "divergence"]
-        assert all(row[0].startswith(first) for row in rows)
-        sizes = [float(row[2]) for row in rows]
+        assert list(ended.table[0]) == ["target", "change", "divergence"]
+        assert all(row["target"].startswith(first) for row in ended.table)
+        sizes = [float(row["divergence"]) for row in ended.table]
         assert sizes == sorted(sizes, reverse=True)
         assert max(sizes) > 0
     # the neurons of one layer
@@ -113,7 +107,8 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
     assert data["effects"][0]["value"] == pytest.approx(float(after[37] - after[39]), abs=1e-5)
     one = run("ablate", head, *given, "--tokens", "37,39", "--format", "json").json
     assert one["value"] == pytest.approx(data["effects"][0]["value"], abs=1e-5)
-    assert rows_of(run("ablate", *given, "--metric", "loss", "--format", "csv").out)[0] == ["target", "value", "change"]
+    table = run("ablate", *given, "--metric", "loss", "--format", "csv").table
+    assert list(table[0]) == ["target", "value", "change"]
     # the loss is on the targets of the sentence unless others are named
     given = ("patch", "0.output", "--model", GPT2, "--ids", "4,5,6", "--from-ids", "7,5,6", "--format", "json")
     shares = Model.load(GPT2).trace(ids=[4, 5, 6])["output.probabilities"]
@@ -138,11 +133,11 @@ def test_a_patch_gives_the_answer_of_the_sentence_that_it_is_from(run: Run) -> N
 def test_only_the_rows_and_heads_that_are_named_are_patched(run: Run) -> None:
     arguments = ("--ids", "1,2,3,4", "--from-ids", "4,5,6,7", "--rows", "0,2,3", "--head", "1,5")
     ended = run("patch", WEIGHTS, *arguments, "--format", "csv")
-    assert rows_of(ended.out)[0] == ["step", "largest", "relative"]
-    assert rows_of(ended.out)[1][0] == WEIGHTS
+    assert list(ended.table[0]) == ["step", "largest", "relative"]
+    assert ended.table[0]["step"] == WEIGHTS
     a, b = (Model.load("encoder").trace(ids=ids)[WEIGHTS] for ids in ([1, 2, 3, 4], [4, 5, 6, 7]))
     gap = np.abs(a - b)[np.ix_([1, 5], [0, 2, 3])]
-    assert float(rows_of(ended.out)[1][1]) == pytest.approx(float(gap.max()))
+    assert float(ended.table[0]["largest"]) == pytest.approx(float(gap.max()))
     # a row of a longer sentence
     ended = run("patch", "encoder.0.output", "--text", "the waves", "--from-text", "the waves crashed", "--rows", "1")
     assert ended.code == 0
