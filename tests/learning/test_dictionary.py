@@ -12,6 +12,7 @@ from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.learning import dictionary
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.dictionary import Learner, Plan, examples, largest, learn
+from tui_transformer.learning.optimizers import Optimizer
 from tui_transformer.model.model import Model
 
 WIDTH, TRUE = 16, 24
@@ -50,9 +51,7 @@ def test_a_step_goes_down_the_gradient(name: str, monkeypatch: pytest.MonkeyPatc
     weights["b_enc"][4:] += 10  # the first four are active in no row, though above 0 in some
     learner._rested[:4] = dictionary.RESTS + 1
     given = {}
-    monkeypatch.setattr(
-        learner._adam.__class__, "update", lambda _self, _b, weight, gradient, *_: given.update({id(weight): gradient})
-    )
+    learner._adam = Optimizer((), lambda _, weight, gradient, *__: given.update({id(weight): gradient}))
     monkeypatch.setattr(dictionary, "_of_length_one", lambda rows: rows)
     rows = rows.astype(np.float64)
     dead = np.array([each for each in range(4) if not learner.read(learner.scaled(rows))[0][:, each].any()])

@@ -21,11 +21,11 @@ from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
-from tui_transformer.learning.optimizers import Adam, cosine
+from tui_transformer.learning.optimizers import OPTIMIZERS, cosine
 from tui_transformer.model.model import Model
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import SPACE
-from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
+from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
 
 HELD = 1 << 26
 """Numbers of activations that are in memory at a time; they are drawn from in any order."""
@@ -179,9 +179,9 @@ def learn(
 
 def _blocks(model: Model, texts: Sequence[str], at: str, most: int) -> Iterator[Host]:
     """Rows of a step over texts, as many together as are held, until there are as many as are wanted."""
-    tokenizer, rows, count = _tokenizer(model), list[Host](), 0
+    rows, count = list[Host](), 0
     for text in texts:
-        encoding = tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)
+        encoding = _encoded(model, text)
         if not encoding.ids:
             continue
         read = model.trace(ids=encoding.ids, segments=encoding.segments)[at]
@@ -229,8 +229,9 @@ class Learner:
             "b_dec": rows.mean(axis=0, dtype=np.float64).astype(np.float32),
         }
         self._variance = float(rows.var(axis=0, dtype=np.float64).sum())
-        self._backend, self._adam = numpy_backend(), Adam(epsilon=1e-8)
-        self._state = {name: {slot: np.zeros_like(each) for slot in Adam.slots} for name, each in self._weights.items()}
+        self._backend, self._adam = numpy_backend(), OPTIMIZERS["adam"]
+        slots = self._adam.slots
+        self._state = {name: {slot: np.zeros_like(each) for slot in slots} for name, each in self._weights.items()}
         self._rested, self._made = np.zeros(plan.count, np.int64), 0
 
     def weights(self) -> dict[str, Host]:
@@ -319,7 +320,7 @@ def examples(model: Model, features: Features, at: str, texts: Iterable[str]) ->
     best, told = np.zeros(features.count), [""] * features.count
     totals: list[dict[str, float]] = [{} for _ in range(features.count)]
     for text in texts:
-        encoding = _tokenizer(model).encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)
+        encoding = _encoded(model, text)
         found = features.encode(np.asarray(model.trace(ids=encoding.ids)[at], np.float32))
         for row, feature in zip(*(each.tolist() for each in np.nonzero(found)), strict=True):
             token, value, words = encoding.tokens[row], float(found[row, feature]), totals[feature]
@@ -338,7 +339,7 @@ def examples(model: Model, features: Features, at: str, texts: Iterable[str]) ->
     return labels
 
 
-def _tokenizer(model: Model) -> Tokenizer:
+def _encoded(model: Model, text: str) -> Encoding:
     if model.tokenizer is None:
         raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
-    return model.tokenizer
+    return model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)

@@ -117,10 +117,10 @@ class Trainer:
         """The weights by name."""
         return self.model.weights.held
 
-    @cached_property
+    @property
     def optimizer(self) -> Optimizer:
         """How gradients change weights."""
-        return OPTIMIZERS[self.settings.optimizer]()
+        return OPTIMIZERS[self.settings.optimizer]
 
     @property
     def done(self) -> bool:

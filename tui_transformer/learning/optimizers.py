@@ -6,9 +6,8 @@ An optimiser changes a weight in place, and keeps state of the weight's shape an
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.records import dataclass
@@ -18,85 +17,67 @@ State = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
-class Optimizer(ABC):
+class Optimizer:
     """How a gradient changes a weight.
 
-    `slots` names what is kept, `usual_decay` is the weight decay where none is given.
+    `update(backend, weight, gradient, state, rate, step, decay)` changes weight and state in place; the gradient is
+    used up. Steps count from 1; `decay` is λ, and `usual_decay` that where none is given. `slots` names what is kept.
     """
 
-    slots: ClassVar[tuple[str, ...]]
-    usual_decay: ClassVar[float] = 0.0
-
-    @abstractmethod
-    def update(
-        self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
-    ) -> None:
-        """Change weight and state in place; the gradient is used up. Steps count from 1; `decay` is λ."""
+    slots: tuple[str, ...]
+    update: Callable[[Backend, Array, Array, State, float, int, float], None]
+    usual_decay: float = 0.0
 
 
-@dataclass(frozen=True)
-class Sgd(Optimizer):
-    """v ← μ v + (g + λ w); w ← w − η v (Polyak 1964)."""
-
-    slots: ClassVar[tuple[str, ...]] = ("velocity",)
-    momentum: float = 0.9
-
-    def update(
-        self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
-    ) -> None:
-        """One step; all are alike."""
-        del step
-        velocity = state["velocity"]
-        if decay:
-            gradient += weight * decay
-        velocity *= self.momentum
-        velocity += gradient
-        weight -= backend.xp.multiply(velocity, rate, out=gradient)
+MOMENTUM, BETA1, BETA2, EPSILON = 0.9, 0.9, 0.999, 1e-8
+"""μ, β₁, β₂ and ε."""
 
 
-@dataclass(frozen=True)
-class Adam(Optimizer):
-    """m ← β₁ m + (1 − β₁) g; v ← β₂ v + (1 − β₂) g²; w ← w − η m̂ ÷ (√v̂ + ε), g with λ w (Kingma & Ba 2015)."""
-
-    slots: ClassVar[tuple[str, ...]] = ("mean", "square")
-    decoupled: ClassVar[bool] = False
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-
-    def update(
-        self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
-    ) -> None:
-        """One step; m̂ = m ÷ (1 − β₁ᵗ), v̂ = v ÷ (1 − β₂ᵗ)."""
-        if decay and self.decoupled:
-            weight *= 1.0 - rate * decay
-        elif decay:
-            gradient += weight * decay
-        xp, mean, square = backend.xp, state["mean"], state["square"]
-        scratch = backend.like(weight)
-        mean *= self.beta1
-        mean += xp.multiply(gradient, 1.0 - self.beta1, out=scratch)
-        square *= self.beta2
-        gradient *= gradient
-        gradient *= 1.0 - self.beta2
-        square += gradient
-        xp.sqrt(square, out=scratch)
-        scratch *= 1.0 / math.sqrt(1.0 - self.beta2**step)
-        scratch += self.epsilon
-        xp.divide(mean, scratch, out=scratch)
-        scratch *= rate / (1.0 - self.beta1**step)
-        weight -= scratch
+def sgd(backend: Backend, weight: Array, gradient: Array, state: State, rate: float, _step: int, decay: float) -> None:
+    """With momentum: v ← μ v + (g + λ w); w ← w − η v (Polyak 1964)."""
+    velocity = state["velocity"]
+    if decay:
+        gradient += weight * decay
+    velocity *= MOMENTUM
+    velocity += gradient
+    weight -= backend.xp.multiply(velocity, rate, out=gradient)
 
 
-@dataclass(frozen=True)
-class AdamW(Adam):
+def adam(backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float) -> None:
+    """With unbiased means (Kingma & Ba 2015): w ← w − η m̂ ÷ (√v̂ + ε), g with λ w.
+
+    m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g²; m̂ = m ÷ (1 − β₁ᵗ), v̂ = v ÷ (1 − β₂ᵗ).
+    """
+    if decay:
+        gradient += weight * decay
+    xp, mean, square = backend.xp, state["mean"], state["square"]
+    scratch = backend.like(weight)
+    mean *= BETA1
+    mean += xp.multiply(gradient, 1.0 - BETA1, out=scratch)
+    square *= BETA2
+    gradient *= gradient
+    gradient *= 1.0 - BETA2
+    square += gradient
+    xp.sqrt(square, out=scratch)
+    scratch *= 1.0 / math.sqrt(1.0 - BETA2**step)
+    scratch += EPSILON
+    xp.divide(mean, scratch, out=scratch)
+    scratch *= rate / (1.0 - BETA1**step)
+    weight -= scratch
+
+
+def adamw(backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float) -> None:
     """Adam with w ← (1 − η λ) w instead of λ w in the gradient (Loshchilov & Hutter 2019)."""
+    if decay:
+        weight *= 1.0 - rate * decay
+    adam(backend, weight, gradient, state, rate, step, 0.0)
 
-    usual_decay: ClassVar[float] = 0.01
-    decoupled: ClassVar[bool] = True
 
-
-OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = {"adamw": AdamW, "adam": Adam, "sgd": Sgd}
+OPTIMIZERS: Mapping[str, Optimizer] = {
+    "adamw": Optimizer(("mean", "square"), adamw, usual_decay=0.01),
+    "adam": Optimizer(("mean", "square"), adam),
+    "sgd": Optimizer(("velocity",), sgd),
+}
 
 
 Schedule = Callable[[int, int, int], float]

@@ -153,17 +153,16 @@ def check_new(folder: Path, file: str = "") -> None:
         newest = newest_checkpoint(folder)
         at = f" (step {int(newest.name)})" if newest else ""
         raise InputError(f"{shown_path(folder)} holds a run{at}: go on with --resume, or choose another --out")
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            if any(not path.name.startswith(".") and path.absolute() != Path(file) for path in folder.iterdir()):
-                raise InputError(f"{shown_path(folder)} is not empty: choose another --out")
-        except NotADirectoryError as error:
-            raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"{shown_path(folder)} cannot be read ({reason}): choose another --out") from error
+    try:
+        if any(not path.name.startswith(".") and path.absolute() != Path(file) for path in folder.iterdir()):
+            raise InputError(f"{shown_path(folder)} is not empty: choose another --out")
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise InputError(f"{shown_path(folder)} is no folder: choose another --out") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{shown_path(folder)} cannot be read ({reason}): choose another --out") from error
 
 
 # Checkpoints

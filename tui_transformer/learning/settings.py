@@ -84,17 +84,12 @@ class Settings:
     @property
     def decay(self) -> float:
         """λ of the weight decay."""
-        usual: float = OPTIMIZERS[self.optimizer]().usual_decay
-        return usual if self.weight_decay is None else self.weight_decay
+        return OPTIMIZERS[self.optimizer].usual_decay if self.weight_decay is None else self.weight_decay
 
     @property
     def between_saves(self) -> int:
         """Steps between checkpoints."""
         return self.save_every or max(10, -(-self.steps // SAVES))
-
-    def to_json(self) -> dict[str, Any]:
-        """As they are kept."""
-        return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Settings:
@@ -154,14 +149,9 @@ def is_run(folder: Path) -> bool:
     return is_file(folder / RUN)
 
 
-def settings_of(folder: Path) -> Settings:
-    """The settings of a run; errors as of `read_settings`."""
-    return read_settings(folder)[0]
-
-
 def write_settings(folder: Path, settings: Settings, text: str) -> None:
     """Keep the settings of a run, and the fingerprint of its text."""
-    data = json.dumps({"settings": settings.to_json(), "text": text}, indent=2) + "\n"
+    data = json.dumps({"settings": dataclasses.asdict(settings), "text": text}, indent=2) + "\n"
     write_whole(folder / RUN, data.encode())
 
 
@@ -183,7 +173,7 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
 
 def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
     """The settings of the run, with those of `given` that may change; UsageError where one that may not is another."""
-    own = settings.to_json()
+    own = dataclasses.asdict(settings)
     fixed: dict[str, tuple[Any, Any]] = {}
     for key, value in given.items():
         if key == "sizes":

@@ -21,7 +21,7 @@ from tui_transformer.learning.dictionary import examples
 from tui_transformer.learning.loop import Measured
 from tui_transformer.learning.recipes import RECIPES, recipe
 from tui_transformer.learning.run import checkpoints
-from tui_transformer.learning.settings import Settings, settings_of
+from tui_transformer.learning.settings import Settings, read_settings
 from tui_transformer.learning.start import trainer
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
@@ -74,7 +74,7 @@ def make(name: str, run: Path) -> None:
     lines = (
         f"# Written by `python -m tui_transformer.trained {name}`, measured on {NEW_LINES:,} new lines.",
         f'command = "tui-transformer train --recipe {name} --out FOLDER"',
-        f"steps = {settings_of(run).steps}",
+        f"steps = {read_settings(run)[0].steps}",
         f"minutes = {minutes:.1f}",
         f"weights = {model.program(1, 1).weight_count()}",
         f"bytes = {size}",

@@ -39,7 +39,7 @@ from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.learning.data import lines_of, read_data
 from tui_transformer.learning.run import checkpoints
-from tui_transformer.learning.settings import settings_of
+from tui_transformer.learning.settings import read_settings
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
@@ -317,7 +317,7 @@ class Checkpoints:
     def sample(self, model: Model) -> Sample:
         """An example of the run's validation part; where its text is not there any more, a sentence of its words."""
         with suppress(InputError, OSError):
-            settings = settings_of(self.folder)
+            settings, _ = read_settings(self.folder)
             if model.tokenizer is not None:
                 return Examples(read_data(settings, lines_of(settings), model.tokenizer)).sample
         return sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")

@@ -20,7 +20,7 @@ from tui_transformer.explorer.tools.train.driver import Training, plain_names
 from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new, newest_checkpoint
-from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
+from tui_transformer.learning.settings import UNITS, Settings, is_run, read_settings
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.word_vectors import NORMAL
 from tui_transformer.records import dataclass, field
@@ -126,7 +126,7 @@ def saved_run(folder: str) -> Settings | None:
     Raises:
         InputError: Its file is damaged.
     """
-    return settings_of(path_of(folder)) if folder.strip() and is_run(path_of(folder)) else None
+    return read_settings(path_of(folder))[0] if folder.strip() and is_run(path_of(folder)) else None
 
 
 def plan(values: Mapping[str, str]) -> Plan:
