@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, json_object, named, open_text
+from tui_transformer.features.labels import read_pairs
+from tui_transformer.files import expanded, named
 from tui_transformer.model import Model
 from tui_transformer.model.options import traced
 from tui_transformer.records import dataclass, field
@@ -45,41 +46,21 @@ def read_labelled(path: str | Path) -> Labelled:
     """
     place = expanded(path)
     try:
-        with open_text(place) as file:
-            if place.suffix in (".jsonl", ".ndjson"):
-                pairs = [*_of_objects(file, str(named(place)))]
-            else:
-                pairs = [*_of_lines(csv.reader(file, delimiter="," if place.suffix == ".csv" else "\t"))]
+        pairs = [*_pairs(place)]
     except (ValueError, OSError, csv.Error) as error:
         raise InputError(f"{named(place)}: no texts with labels: write lines of a label, a tab and a text") from error
     if len(pairs) < 2:
         raise InputError(f"{named(place)}: there are no two texts with labels: write a label, a tab and a text a line")
-    texts, labels = zip(*pairs, strict=True)
+    labels, texts = zip(*pairs, strict=True)
     return Labelled(texts, _numbers(labels))
 
 
-def _of_objects(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            where = f"{name}, line {number:,}"
-            read = json_object(line, where)
-            found = [[read[key] for key in keys if key in read] for keys in (TEXT, LABEL)]
-            if not all(found):
-                raise InputError(f"{where}: there is no text and label")
-            yield str(found[0][0]), str(found[1][0])
-
-
-def _of_lines(lines: Iterable[list[str]]) -> Iterator[tuple[str, str]]:
-    text, label = 1, 0
-    for number, line in enumerate(line for line in lines if any(map(str.strip, line))):
-        names = [each.strip().casefold() for each in line]
-        own = [next((names.index(key) for key in keys if key in names), None) for keys in (TEXT, LABEL)]
-        if number == 0 and own[0] is not None and own[1] is not None:
-            text, label = own[0], own[1]
-        elif len(line) <= max(text, label):
-            raise ValueError(line)
-        else:
-            yield line[text].strip(), line[label].strip()
+def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+    """Labels and texts."""
+    for (label, text), where in read_pairs(path, (LABEL, TEXT), "," if path.suffix == ".csv" else "\t"):
+        if label is None or text is None:
+            raise InputError(f"{where}: there is no text and label") if where else ValueError("a cell is missing")
+        yield str(label), str(text)
 
 
 def _numbers(labels: Sequence[str]) -> tuple[str | int | float, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part, check_shapes
+from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part
 from tui_transformer.features.steps import PlacedFeatures, spots
 from tui_transformer.files import expanded, is_file, is_folder, read_json
 from tui_transformer.model.checks import is_whole, shown
@@ -31,6 +31,7 @@ LAYER = re.compile(r"layer_(\d+)\.safetensors")
 CROSS = re.compile(r"W_(enc|dec)_(\d+)\.safetensors")
 LARGEST_SETTINGS = 1 << 20
 MOST_LAYERS = 1_000
+KNOWN = f"{SAELENS} or {SPARSIFY} with {SETTINGS}, {GEMMA_SCOPE}, layer_N.safetensors, or W_enc_N and W_dec_N"
 
 DECODER = {"decoder": "W_dec", "decoder_bias": "b_dec"}
 BIASED = {**DECODER, "encoder_bias": "b_enc"}
@@ -76,7 +77,7 @@ class Features(Dictionary):
             return _cross_layer(place.parent)
         if place.suffix == ".safetensors":
             return _transcoder(place)
-        raise InputError(f"{place}: no dictionary of features is stored so: {_known()}")
+        raise InputError(f"{place}: no dictionary of features is stored so: {KNOWN}")
 
     @staticmethod
     def of(model: Model) -> Features:
@@ -164,11 +165,7 @@ def _of_folder(folder: Path) -> Features:
         return _transcoder(folder / layers[0])
     if layers:
         raise InputError(f"{folder}: {len(layers)} layers, such as {layers[0]}: give the file of one")
-    raise InputError(f"{folder}: no dictionary of features: {_known()}")
-
-
-def _known() -> str:
-    return f"{SAELENS} or {SPARSIFY} with {SETTINGS}, {GEMMA_SCOPE}, layer_N.safetensors, or W_enc_N and W_dec_N"
+    raise InputError(f"{folder}: no dictionary of features: {KNOWN}")
 
 
 def _saelens(folder: Path) -> Features:
@@ -272,9 +269,16 @@ def _made(path: Path, layers: tuple[Layer, ...]) -> Features:
     for layer in layers:
         if len(layer.parts["encoder"].shape) != 2:
             raise InputError(f"{path}: the encoder is no matrix: copy it again")
-        check_shapes(path, layer)
-        if layer.k > layer.count:
-            raise InputError(f"{path}: k is {layer.k}, and there are {layer.count} features: copy {SETTINGS} again")
+        count, out = layer.count, layer.parts["decoder"].shape[-1]
+        wanted = {"encoder_bias": (count,), "decoder": (count, out), "decoder_bias": (out,), "skip": (out, layer.width)}
+        for name, part in layer.parts.items():
+            shape = wanted.get(name, (count,))
+            if name != "encoder" and part.shape != shape:
+                raise InputError(
+                    f"{path}: {part.name} has the shape {part.shape} and should have {shape}: copy it again"
+                )
+        if layer.k > count:
+            raise InputError(f"{path}: k is {layer.k}, and there are {count} features: copy {SETTINGS} again")
     if len({(layer.count, layer.width) for layer in layers}) > 1:
         raise InputError(f"{path}: the layers are of several sizes: copy it again")
     return Features(path, layers)

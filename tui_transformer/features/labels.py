@@ -1,9 +1,12 @@
-"""What people call features: a table of numbers and labels, as CSV or as Neuronpedia exports them."""
+"""What people call features: a table of numbers and labels, as CSV or as Neuronpedia exports them.
+
+How two columns of a file are read stands here too.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,39 +45,48 @@ def read_labels(path: str | Path) -> dict[int, str]:
 
 def _pairs(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".json":
-        yield from map(_pair, read_json_list(path, LARGEST))
-        return
+        pairs = (_cells(each, (NUMBER, LABEL)) for each in read_json_list(path, LARGEST))
+    else:
+        pairs = (pair for pair, _ in read_pairs(path, (NUMBER, LABEL)))
+    for number, label in pairs:
+        if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(label, str):
+            raise TypeError("neither a number nor a label")
+        value = int(number) if isinstance(number, int) or len(number) < 20 else -1
+        if not 0 <= value < LARGEST_NUMBER:
+            raise ValueError("no number of a feature")
+        yield value, label.strip()
+
+
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+"""What the columns, or keys, of two values may be called."""
+
+
+def read_pairs(path: Path, names: Names, delimiter: str = ",") -> Iterator[tuple[tuple[Any, Any], str]]:
+    """The two values of every line of a file, None for one that is not there, and the place of an object.
+
+    A line is an object (.jsonl), or cells, which stand in this order where no line of names is in front. Errors of the
+    file and of `csv` are those of Python.
+    """
     with open_text(path) as file:
         if path.suffix in (".jsonl", ".ndjson"):
-            where = f"{named(path)}, line"
-            lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
-            yield from (_pair(json_object(line, f"{where} {number:,}")) for number, line in lines)
-        else:
-            yield from _of_csv(csv.reader(file))
+            for number, text in enumerate(file, 1):
+                if text.strip():
+                    where = f"{named(path)}, line {number:,}"
+                    yield _cells(json_object(text, where), names), where
+            return
+        lines = ([cell.strip() for cell in line] for line in csv.reader(file, delimiter=delimiter))
+        head = [names[0][0], names[1][0]]
+        for number, cells in enumerate(line for line in lines if any(line)):
+            own = [cell.casefold() for cell in cells]
+            if number == 0 and None not in _cells(dict.fromkeys(own, ""), names):
+                head = own
+            else:
+                yield _cells(dict(zip(head, cells, strict=False)), names), ""
 
 
-def _of_csv(lines: Iterable[list[str]]) -> Iterator[tuple[int, str]]:
-    """A line of names first, or none: the number is then in front."""
-    names: list[str] | None = None
-    for line in lines:
-        if not line:
-            continue
-        if names is None:
-            lower = [cell.strip().lower() for cell in line]
-            names = lower if any(cell in NUMBER for cell in lower) else [NUMBER[0], LABEL[0]]
-            if names is lower:
-                continue
-        yield _pair(dict(zip(names, line, strict=False)))
-
-
-def _pair(given: Mapping[str, Any]) -> tuple[int, str]:
-    number, label = (next((given[name] for name in among if name in given), None) for among in (NUMBER, LABEL))
-    if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(label, str):
-        raise TypeError("neither a number nor a label")
-    value = int(number) if isinstance(number, int) or len(number) < 20 else -1
-    if not 0 <= value < LARGEST_NUMBER:
-        raise ValueError("no number of a feature")
-    return value, label.strip()
+def _cells(given: Mapping[str, Any], names: Names) -> tuple[Any, Any]:
+    first, second = (next((given[name] for name in among if name in given), None) for among in names)
+    return first, second
 
 
 OWN = "labels.csv"

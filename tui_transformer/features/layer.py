@@ -22,7 +22,7 @@ import numpy as np
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Host, numpy_backend
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import UsageError
 from tui_transformer.model.tensors import Tensors
 from tui_transformer.records import dataclass
 
@@ -240,18 +240,3 @@ NORMALISATIONS: Mapping[str, Callable[[Host], tuple[Host, Restored]]] = {
     "constant_norm_rescale": _constant_norm,
 }
 """What is read instead of x, and how what is written is taken back, by name."""
-
-
-def check_shapes(path: Path, layer: Layer) -> None:
-    """Refuse weights that do not fit each other.
-
-    Raises:
-        InputError: One does not.
-    """
-    count, width = layer.parts["encoder"].shape
-    out = layer.parts["decoder"].shape[-1]
-    wanted = {"encoder_bias": (count,), "decoder": (count, out), "decoder_bias": (out,), "skip": (out, width)}
-    for name, part in layer.parts.items():
-        shape = wanted.get(name, (count,))
-        if name != "encoder" and part.shape != shape:
-            raise InputError(f"{path}: {part.name} has the shape {part.shape} and should have {shape}: copy it again")

@@ -28,7 +28,7 @@ from tui_transformer.engine.axis import Axis, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.names import one
-from tui_transformer.engine.program import FEATURE, Builder, Program, Role, by_program, step_of_numbers
+from tui_transformer.engine.program import FEATURE, Builder, Program, by_program, step_of_numbers
 from tui_transformer.engine.weights import LARGE, Weights
 from tui_transformer.errors import InputError
 from tui_transformer.features.layer import ACTIVATIONS, EPSILON, Dictionary, Layer
@@ -192,8 +192,7 @@ class _Adding:
     def decode(self, number: int) -> str:
         """The reconstruction and the error; gives what goes on."""
         at, _, spot = self._at(number)
-        y, is_stream = spot.writes, self._is_stream(spot.writes)
-        role: Role = "residual" if is_stream else ""
+        y = spot.writes
         if self.placed.replaces:
             written = self._written(number, "features", "reconstruction")
             at("error", ops.Subtract("y − reconstruction"), y, written)
@@ -202,12 +201,9 @@ class _Adding:
         error = at("error", ops.Subtract("y − decoded"), y, decoded)
         written = self._written(number, "features", "reconstruction")
         change = at("change", ops.Changed(), written, error, y)
-        return at("output", ops.Add("y + change"), y, change, role=role)
-
-    def _is_stream(self, name: str) -> bool:
-        """Whether a step is of the residual stream, to which sublayers add."""
-        added = (step for step in self.program.readers(name) if step.role == "residual")
-        return self.program.step(name).role == "residual" or any(step.inputs[0] == name for step in added)
+        added = (step for step in self.program.readers(y) if step.role == "residual")
+        is_stream = self.program.step(y).role == "residual" or any(step.inputs[0] == y for step in added)
+        return at("output", ops.Add("y + change"), y, change, role="residual" if is_stream else "")
 
     def _written(self, number: int, of: str, name: str) -> str:
         """What features write at a layer: those of the layer, and of a cross-layer transcoder those before it too."""
@@ -221,7 +217,11 @@ class _Adding:
         y = inner("written", op, at.full(of), *weights) if more else at(name, op, at.full(of), *weights)
         if not more:
             return y
-        parts = list(self._before(number, of, inner))
+        parts = list[str]()
+        for earlier in range(number):
+            before, its_layer, _ = self._at(earlier)
+            weight = at.weight(f"{_from(earlier)}.weight", Axis(FEATURE, its_layer.count), out)
+            parts.append(inner(f"from_{earlier}", ops.Linear("f W_dec"), before.full(of), weight))
         if layer.normalise != "none":
             sized = ops.FromSize(*_size(layer))
             if not parts and "skip" not in layer.parts:
@@ -231,15 +231,6 @@ class _Adding:
             weight = at.weight(NAMES["skip"][0], self.build.known[spot.reads][-1], out)
             parts.append(inner("skipped", ops.Linear("x W_skip"), spot.reads, weight))
         return at(name, ops.Add("f W_dec + …"), y, *parts) if parts else y
-
-    def _before(self, number: int, of: str, inner: Builder) -> Iterator[str]:
-        """What the features of the layers before write at a layer."""
-        at = self._at(number)[0]
-        out = self.build.known[self.placed.spots[number].writes][-1]
-        for earlier in range(number):
-            before, layer, _ = self._at(earlier)
-            weight = at.weight(f"{_from(earlier)}.weight", Axis(FEATURE, layer.count), out)
-            yield inner(f"from_{earlier}", ops.Linear("f W_dec"), before.full(of), weight)
 
 
 def _size(layer: Layer) -> tuple[bool, float]:
