@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from tui_transformer.analysis.graph_walk import Held, inner
+from tui_transformer.analysis.nodes import layer_in
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
@@ -52,8 +53,7 @@ class GraphNode:
     @property
     def layer(self) -> int | None:
         """Its layer, −1 of an embedding; None of a logit."""
-        part = self.place.split(".")[1:2]
-        return int(part[0]) if part and part[0].isdigit() else -1 if self.kind == "embedding" else None
+        return -1 if self.kind == "embedding" else layer_in(self.place)
 
     @property
     def expert(self) -> int | None:

@@ -65,7 +65,7 @@ class Node:
     @property
     def layer(self) -> int | None:
         """The layer of its parts, −1 of an embedding; None where it is of several, or of none."""
-        layers = {_layer(part) for part in self.parts}
+        layers = {-1 if part.kind == "embedding" else layer_in(part.place) for part in self.parts}
         return layers.pop() if len(layers) == 1 else None
 
     @property
@@ -74,9 +74,10 @@ class Node:
         return self.parts[0].number if len(self.parts) == 1 else None
 
 
-def _layer(part: Part) -> int | None:
-    number = part.place.split(".")[1:2]
-    return int(number[0]) if number else -1 if part.kind == "embedding" else None
+def layer_in(place: str) -> int | None:
+    """The number of the layer that a place is in; None outside of the layers."""
+    number = place.split(".")[1:2]
+    return int(number[0]) if number and number[0].isdigit() else None
 
 
 def nodes(program: Program, names: Names, kinds: Mapping[str, Callable[[Program], Places]]) -> tuple[Node, ...]:

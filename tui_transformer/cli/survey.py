@@ -21,8 +21,8 @@ from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Sums
-    from tui_transformer.survey.running import Job, Progress, Spread
-    from tui_transformer.survey.work import Dictionary
+    from tui_transformer.survey.running import Job, Progress
+    from tui_transformer.survey.work import Dictionary, Spread
 
 SECONDS = 0.2
 """Between two lines that say how far it is."""

@@ -68,7 +68,7 @@ def on_ray(
     try:
         actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
         for window in windows(batches, most):
-            yield from run(work.new(), window, min(actors, len(window)))
+            yield from run(work, window, min(actors, len(window)))
     finally:
         if own:
             ray.shutdown()

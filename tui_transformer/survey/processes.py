@@ -37,7 +37,7 @@ def in_processes(
     Raises:
         InputError: The model lacks what is measured, or processes end again and again at the same texts.
     """
-    pool = _Pool(work.new(), count, worker or Worker)
+    pool = _Pool(work, count, worker or Worker)
     try:
         yield from pool.run(iter(batches))
     finally:

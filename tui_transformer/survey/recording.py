@@ -12,8 +12,7 @@ import io
 import json
 import operator
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import cast
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.survey.measures import LENGTH, NO_VOCABULARY, Item
+from tui_transformer.analysis.survey.measures import LENGTH, NO_VOCABULARY, Item, encoded
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import find
@@ -34,9 +33,8 @@ from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
 from tui_transformer.survey.processes import in_process, in_processes
 from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
-from tui_transformer.survey.work import Batch, Batchwise, Digest, batches
+from tui_transformer.survey.work import Batch, Digest, Spread, batches, spread_out
 from tui_transformer.text.display import visible
-from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import shown_path
 
 SHARD = 1 << 26
@@ -93,8 +91,7 @@ def record(
     store = _Store(folder, work.index(fingerprint(model, report)), report)
     items = (_item(model, number, text) for number, text in enumerate(texts))
     store.skip(items)
-    given = batches(items)
-    store.fill(given, partial(_spread(workers, ray), work))
+    store.fill(work, items, _spread(workers, ray))
     return Recorded.load(folder)
 
 
@@ -113,7 +110,7 @@ def _item(model: Model, number: int, text: str | Sequence[int]) -> Item:
     return Item(number, Source(GIVEN, number + 1, " ".join(map(str, ids))))
 
 
-def _spread(workers: int | None, ray: str | None) -> Callable[[Batchwise, Iterable[Batch]], Iterator[bytes | None]]:
+def _spread(workers: int | None, ray: str | None) -> Spread:
     """How batches are done: here, on processes, on Ray."""
     if ray is None:
         return in_process if workers is None else partial(in_processes, count=workers)
@@ -172,10 +169,6 @@ class Recording:
         """Where it computes."""
         return self.model.backend.device
 
-    def new(self) -> Recording:
-        """The same, to be handed to another process."""
-        return self
-
     def index(self, fingerprint: str) -> Index:
         """The index of no text: what is kept, and of which model."""
         program, dtype = self.model.program(2, 2), self.model.backend.dtype.name
@@ -210,9 +203,7 @@ class Recording:
         if source.file == GIVEN:
             ids = list(map(int, source.text.split()))[: self.length]
             return self.model.trace(ids=ids, budget=0) if ids else None
-        if self.model.tokenizer is None:
-            raise InputError(f"{self.model.name} {NO_VOCABULARY}")
-        encoding = self.model.tokenizer.encode(source.text[:MAX_CHARACTERS], max_tokens=self.length, cut=True)
+        encoding = encoded(self.model, source.text, self.length)
         if not encoding.tokens:
             return None
         return self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
@@ -224,22 +215,17 @@ class Recording:
                 each.append(0)
             return
         values = trace.to_dict(self.steps)
-        read = {
-            name: trace.givens[name][0] if name in trace.givens else _by_row(trace.program, name, values[name])
-            for name in rows
-        }
         for name, kept in index.arrays.items():
-            if read[name].shape[1:] != kept.shape:
+            if name in trace.givens:
+                read = trace.givens[name][0]
+            else:  # the axis of the tokens in front; of a step without one, one row
+                places = [at for at, axis in enumerate(trace.program.axes(name)) if axis.sequence]
+                read = np.moveaxis(values[name], places[0], 0) if places else values[name][None]
+            if read.shape[1:] != kept.shape:
                 raise InputError(f"{name} has rows of other shapes in texts of other lengths: it cannot be recorded")
-            rows[name].append(read[name])
+            rows[name].append(read)
         for sequence, each in counts.items():
-            each.append(next(len(read[name]) for name, kept in index.arrays.items() if kept.sequence == sequence))
-
-
-def _by_row(program: Program, name: str, values: Host) -> Host:
-    """Values with the axis of the tokens in front; of a step without one, one row."""
-    places = [at for at, axis in enumerate(program.axes(name)) if axis.sequence]
-    return np.moveaxis(values, places[0], 0) if places else values[None]
+            each.append(next(len(rows[name][-1]) for name, kept in index.arrays.items() if kept.sequence == sequence))
 
 
 class _Store:
@@ -292,27 +278,18 @@ class _Store:
         if self.index.texts and self._digest.value != self.index.digest:
             raise InputError(f"{shown_path(self._folder)} holds steps over other texts: name another folder")
 
-    def fill(self, given: Iterator[Batch], spread: Callable[[Iterator[Batch]], Iterator[bytes | None]]) -> None:
-        """Add what comes of batches until there is no more; what is done is saved whatever happens."""
-        waiting = deque[Batch]()
-
-        def ahead() -> Iterator[Batch]:
-            for batch in given:
-                waiting.append(batch)
-                yield batch
-
-        results = spread(ahead())
+    def fill(self, work: Recording, items: Iterator[Item], spread: Spread) -> None:
+        """Add what comes of texts until there are no more; what is done is saved whatever happens."""
         try:
-            for result in results:
-                self._report(f"{self.index.texts:,} texts recorded")
-                if result is not None:
-                    self._add(waiting.popleft(), result)
-                if time.monotonic() - self._at >= SECONDS:
-                    self._save()
+            with spread_out(work, batches(items), spread) as results:
+                for result in results:
+                    self._report(f"{self.index.texts:,} texts recorded")
+                    if result is not None:
+                        self._add(*result)
+                    if time.monotonic() - self._at >= SECONDS:
+                        self._save()
             self.index = replace(self.index, complete=True)
         finally:
-            if isinstance(results, Generator):
-                results.close()
             self._save()
 
     def _add(self, batch: Batch, result: bytes) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,8 @@ from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, write_whole
 from tui_transformer.records import dataclass
-from tui_transformer.survey.work import Batch, Digest, Work, batches, read_items
+from tui_transformer.survey.work import Batch, Digest, Spread, Work, batches, read_items, spread_out
 from tui_transformer.text.files import shown_path
-
-Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
-"""How batches are done: here, on processes, on Ray. Their sums, in order; None while the next is not there."""
 
 SECONDS = 10.0
 """So often what is done is saved."""
@@ -75,19 +71,17 @@ def run(
         InputError: A text, the model or the state file cannot be used; what was done before is in the state file.
     """
     running = _Running(job)
-    results = spread(job.work, running.batches())
     try:
-        for result in results:
-            if result is not None:
-                running.take(result)
-            tell(running.progress)
-            if stop():
-                return running.state.sums, False
-            running.save(SECONDS)
-        return running.state.sums, True
+        with spread_out(job.work, running.batches(), spread) as results:
+            for result in results:
+                if result is not None:
+                    running.take(*result)
+                tell(running.progress)
+                if stop():
+                    return running.state.sums, False
+                running.save(SECONDS)
+            return running.state.sums, True
     finally:
-        if isinstance(results, Generator):
-            results.close()
         running.save()
 
 
@@ -102,7 +96,6 @@ class _Running:
         self._before, self._bytes = self.state.sums.counts.texts, 0
         self._files = job.files
         self._digest = Digest()
-        self._given: deque[Batch] = deque()
         self._saved, self._at = self.state, time.monotonic()
 
     @property
@@ -114,7 +107,6 @@ class _Running:
         items = read_items(self._files, self._read)
         if self._known:
             first = next(batches(items), ())
-            self._given.append(first)
             yield first
             items = itertools.chain(first, items)
             self._digest.add(itertools.islice(items, self.state.read))
@@ -122,12 +114,9 @@ class _Running:
                 raise InputError(
                     "the texts are not those of the survey that was stopped: remove its .state file to begin anew"
                 )
-        for batch in batches(items):
-            self._given.append(batch)
-            yield batch
+        yield from batches(items)
 
-    def take(self, result: bytes) -> None:
-        batch = self._given.popleft()
+    def take(self, batch: Batch, result: bytes) -> None:
         if self._known:
             if digest_of(result) != self._known:
                 raise InputError(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from tui_transformer.analysis.survey.measures import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
@@ -36,9 +38,6 @@ class Batchwise(Protocol):
     @property
     def device(self) -> str:
         """Where it computes, as far as that is said: "cpu" or not."""
-
-    def new(self) -> Self:
-        """The same without a model, to be handed to another process."""
 
     def sums(self, batch: Batch) -> bytes:
         """What comes of a batch; InputError where that cannot be."""
@@ -72,9 +71,9 @@ class Work:
         """As it was asked for."""
         return self.options.device
 
-    def new(self) -> Work:
-        """The same without a model."""
-        return Work(self.options, self.asked, self.features)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has it without the model."""
+        return Work, (self.options, self.asked, self.features)
 
     def sums(self, batch: Sequence[Item]) -> bytes:
         """The sums of a batch, as bytes; InputError where the model lacks what is measured, or memory is short."""
@@ -137,7 +136,10 @@ def read_items(files: Sequence[str], read: Callable[[int], None] = lambda _: Non
             objects |= name == STDIN and line_number == 1 and line.startswith("{")
             if not line.strip():
                 continue
-            text = _text_of(line, f"{shown} line {line_number:,}") if objects else line.rstrip("\n")
+            where = f"{shown} line {line_number:,}"
+            text = json_object(line, where).get(FIELD) if objects else line.rstrip("\n")
+            if not isinstance(text, str):
+                raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
             if text.strip():
                 yield Item(number, Source(name, line_number, text[:MAX_CHARACTERS]))
                 number += 1
@@ -150,11 +152,28 @@ def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[tuple[Item, ..
         yield batch
 
 
-def _text_of(line: str, where: str) -> str:
-    text = json_object(line, where).get(FIELD)
-    if not isinstance(text, str):
-        raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
-    return text
+Spread = Callable[[Batchwise, Iterable[Batch]], Iterator[bytes | None]]
+"""How batches are done: here, on processes, on Ray. What comes of each, in order; None while the next is not there."""
+
+
+@contextlib.contextmanager
+def spread_out(
+    work: Batchwise, given: Iterable[Batch], spread: Spread
+) -> Iterator[Iterator[tuple[Batch, bytes] | None]]:
+    """Each batch with what comes of it, in order; None while the next is not there. No process is left behind."""
+    waiting = deque[Batch]()
+
+    def ahead() -> Iterator[Batch]:
+        for batch in given:
+            waiting.append(batch)
+            yield batch
+
+    results = spread(work, ahead())
+    try:
+        yield (None if result is None else (waiting.popleft(), result) for result in results)
+    finally:
+        if isinstance(results, Generator):
+            results.close()
 
 
 @dataclass(eq=False)

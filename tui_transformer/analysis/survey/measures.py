@@ -49,6 +49,7 @@ from tui_transformer.analysis.measures import (
     Text,
 )
 from tui_transformer.analysis.metrics import AnyMetric, Metric, MetricName, metric_from
+from tui_transformer.analysis.nodes import layer_in
 from tui_transformer.analysis.statistics import row_sample
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words, starts_of
 from tui_transformer.analysis.tokens import real_tokens
@@ -59,7 +60,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.targets import default_targets
 from tui_transformer.records import dataclass, replace
-from tui_transformer.text.encoding import MAX_CHARACTERS
+from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
 from tui_transformer.text.known_words import LONGEST
 
 LENS_PART = "logit lens"
@@ -135,8 +136,8 @@ def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
 def _features(text: Text) -> Iterator[Reading]:
     """How strong every feature is at the tokens that are no padding, and at how many it is active."""
     for at, (step,) in KINDS[FEATURE].places(text.trace.program).items():
-        number = at.split(".")[1:2]
-        layer = int(number[0]) if number and number[0].isdigit() else EMBEDDING
+        number = layer_in(at)
+        layer = EMBEDDING if number is None else number
         if text.covers(layer):
             tokens = np.flatnonzero(real_tokens(text.trace, text.trace.program.axes(step)[-2]))
             values = text.trace[step][tokens].T
@@ -217,17 +218,22 @@ class Item:
     source: Source
 
 
+def encoded(model: Model, text: str, length: int) -> Encoding:
+    """The tokens of a text, cut to so many and to what the model reads; InputError where it has no vocabulary."""
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} {NO_VOCABULARY}")
+    most = min(length, model.config.max_length)
+    return model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=most, cut=True)
+
+
 def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
     """The sums of a batch. Every text is read alone, so the batch it is in changes nothing.
 
     InputError where the model lacks what is measured, as a vocabulary, heads or logits.
     """
-    if model.tokenizer is None:
-        raise InputError(f"{model.name} {NO_VOCABULARY}")
     counts, read, sources = Counts(), dict[int, list[Reading]](), dict[int, Source]()
-    most = min(asked.length, model.config.max_length)
     for item in batch:
-        encoding = model.tokenizer.encode(item.source.text[:MAX_CHARACTERS], max_tokens=most, cut=True)
+        encoding = encoded(model, item.source.text, asked.length)
         tokens = encoding.tokens
         if not tokens:
             counts += Counts(left_out=1)
