@@ -14,7 +14,6 @@ from tui_transformer.analysis.head_measures import (
     SIDE,
     LayerMeasures,
     head_entropy,
-    head_measures,
     largest,
     layer_measures,
     relative_entropy,
@@ -36,7 +35,7 @@ def load(name: str = "encoder", **sizes: object) -> Model:
 
 
 def measured(trace: Trace, reader: Reader) -> list[LayerMeasures]:
-    return list(head_measures(trace, attentions(trace.program), reader))
+    return [layer_measures(trace, step, reader) for step in attentions(trace.program)]
 
 
 def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from ended import ended
 from tui_transformer import analysis
 from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
 from tui_transformer.analysis.measurable import positions_in
-from tui_transformer.analysis.rollout import Link, Rollout, Wanted, links
+from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -61,14 +62,15 @@ def load(name: str = "encoder") -> Model:
     return Model.load(name, device="cpu", vocabulary="english", layers=3)
 
 
-def best_links(trace: Trace, wanted: Wanted, reader: Reader | None = None) -> tuple[Link, ...]:
-    return list(links(trace, attentions(trace.program), reader or Reader(), wanted))[-1]
+def best_links(trace: Trace, top: int, reader: Reader | None = None, **more: Any) -> tuple[Link, ...]:
+    steps = attentions(trace.program)
+    return strongest((link for step in steps for link in links_of(trace, step, reader or Reader(), top, **more)), top)
 
 
 @pytest.mark.parametrize("budget", [1 << 30, 0])
 def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None:
     trace = load().trace(ids=LINKED, budget=budget)
-    best = best_links(trace, Wanted(10))
+    best = best_links(trace, 10)
     everything = np.concatenate([trace[step.name].ravel() for step in attentions(trace.program)])
     assert [link.weight for link in best] == pytest.approx(np.sort(everything)[::-1][:10])
     for link in best:
@@ -76,21 +78,17 @@ def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None
 
 
 def test_links_take_no_part_of_padding_or_the_hidden_and_are_all_where_that_is_asked() -> None:
-    assert len(best_links(load().trace(ids=LINKED), Wanted(10_000))) == 3 * 8 * 36
-    assert {link.head for link in best_links(load().trace(ids=LINKED), Wanted(20, head=2))} == {2}
-    best = best_links(load("decoder").trace(ids=LINKED), Wanted(30, itself=False))
+    assert len(best_links(load().trace(ids=LINKED), 10_000)) == 3 * 8 * 36
+    assert {link.head for link in best_links(load().trace(ids=LINKED), 20, head=2)} == {2}
+    best = best_links(load("decoder").trace(ids=LINKED), 30, itself=False)
     assert all(link.query > link.key for link in best)
-    trace = load().trace(ids=LINKED)
-    sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
-    assert len(sofar) == 3
-    assert {link.layer for link in sofar[0]} == {0}
     # padding, the hidden, and queries without a choice
     model = load("decoder")
     trace = model.trace(ids=[*LINKED, model.config.pad_id, model.config.pad_id])
-    everything = best_links(trace, Wanted(10_000))
+    everything = best_links(trace, 10_000)
     assert {link.query for link in everything} == {1, 2, 3, 4, 5}
     assert all(link.key <= link.query for link in everything)
-    hidden = best_links(trace, Wanted(10_000), Reader(model.vocabulary, Hidden(first=True)))
+    hidden = best_links(trace, 10_000, Reader(model.vocabulary, Hidden(first=True)))
     assert {link.key for link in hidden} == {1, 2, 3, 4, 5}
     assert {link.query for link in hidden} == {2, 3, 4, 5}
 

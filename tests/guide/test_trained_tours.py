@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tui_transformer.analysis.attentions import Reader, attentions
-from tui_transformer.analysis.head_measures import head_measures
+from tui_transformer.analysis.head_measures import layer_measures
 from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.features.dictionary import Features
@@ -192,7 +192,7 @@ def test_the_first_digit_of_a_short_year_is_looked_at_for_the_century_and_digits
 def scores(of: Model, sentence: str | None) -> dict[str, tuple[float, ...]]:
     """The induction scores of the heads of every layer."""
     traced = of.trace(sentence)
-    layers = head_measures(traced, attentions(traced.program), Reader(of.vocabulary))
+    layers = (layer_measures(traced, step, Reader(of.vocabulary)) for step in attentions(traced.program))
     return {layer.attention.name: layer.values["induction"] for layer in layers}
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from tui_transformer.analysis.attentions import Reader, attentions
-from tui_transformer.analysis.head_measures import head_measures
+from tui_transformer.analysis.head_measures import layer_measures
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.learning.corpora import lines_of
@@ -40,7 +40,7 @@ def measured(name: str) -> Measured:
 def induction(of: Model, ids: list[int]) -> float:
     """The highest induction score of a head."""
     trace = of.trace(ids=ids)
-    layers = head_measures(trace, attentions(trace.program), Reader(of.vocabulary))
+    layers = (layer_measures(trace, step, Reader(of.vocabulary)) for step in attentions(trace.program))
     return max(max(layer.values["induction"]) for layer in layers)
 
 

@@ -124,13 +124,13 @@ def _mean(model: Model, texts: Texts, name: str, position: Where, report: Report
     for number, text in enumerate(texts, 1):
         report(f"direction · text {number:,} of {len(texts):,}")
         trace = next(traced(model, [text])) if isinstance(text, str) else model.trace(ids=text, budget=0)
-        total = total + vector_of(trace, name, position)
+        total = total + _row(trace, name, position)
     if not number:
         raise InputError("there is no text: give some with what the direction leads to, and some without")
     return np.asarray(total / number)
 
 
-def vector_of(trace: Trace, name: str, position: Where) -> Host:
+def _row(trace: Trace, name: str, position: Where) -> Host:
     """The row of a step at a token, or the mean over all: columns, or heads × 1 × columns, float64."""
     step = step_of_numbers(trace.program, name)
     if step.axes[-1].sequence:

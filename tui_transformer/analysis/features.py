@@ -22,8 +22,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
-from tui_transformer.engine.program import FEATURE, Program, Step
-from tui_transformer.engine.targets import FEATURES
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.targets import FEATURES, KINDS
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass
@@ -65,8 +65,7 @@ class ActiveFeatures:
 
 def places_of_features(program: Program) -> tuple[str, ...]:
     """The steps that dictionaries read, in order; those of `AT.features`."""
-    steps = (step.name for step in program.steps if step.axes[-1].name == FEATURE and step.name.endswith(FEATURES))
-    return tuple(name.removesuffix(FEATURES) for name in steps)
+    return tuple(KINDS["feature"].places(program))
 
 
 def active_features(

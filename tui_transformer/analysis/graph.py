@@ -192,7 +192,8 @@ class _Building:
         self._follow(np.arange(self.first[-1], count), report)
         everything = int(self.reading.sum()) <= self.most
         while len(self.followed) < rows:
-            influence = influence_of(self._shares(), np.array(self.followed), self.p)
+            shares = shares_of(self.weights[: len(self.followed)])
+            influence = influence_of(shares, np.array(self.followed), self.p)
             waiting = (influence > 0.0) & self.reading
             waiting[self.followed] = False
             chosen = np.flatnonzero(waiting)
@@ -213,9 +214,6 @@ class _Building:
             for name in site.taken
             if site.encoder
         )
-
-    def _shares(self) -> Host:
-        return shares_of(self.weights[: len(self.followed)])
 
     def _follow(self, chosen: Host, report: Report) -> None:
         """The edges into some nodes, those of one site in batches."""
@@ -258,8 +256,8 @@ class _Building:
         """Nodes without influence are left out, but for tokens and logits."""
         followed = np.array(self.followed)
         order = np.argsort(followed)
-        weights, shares = self.weights[order], self._shares()[order]
-        followed = followed[order]
+        weights, followed = self.weights[order], followed[order]
+        shares = shares_of(weights)
         ids, words, answers = self._words()
         influence = influence_of(shares, followed, self.p)
         errors = np.array([node.kind == "error" for node in self.nodes])

@@ -317,12 +317,6 @@ class _File:
         number = "" if node.number is None else f"_{node.number}"
         return f"{between}_{node.kind}{number}_{at}"
 
-    def name_in_scripts(self, node: GraphNode) -> str:
-        """`jsNodeId`: of a feature the same at all tokens, as circuit-tracer's."""
-        if node.kind == "logit":
-            return f"L_{node.number}-{self.at(node)}"
-        return f"{self.name(node).rpartition('_')[0]}-{0 if node.kind == 'feature' else self.at(node)}"
-
     def feature(self, node: GraphNode) -> int:
         """Its number, by which viewers tell nodes of a layer and token apart; below 0 of what is no feature of a file.
 
@@ -340,6 +334,7 @@ class _File:
 
     def node(self, i: int, name: str) -> dict[str, Any]:
         graph, node = self.graph, self.graph.nodes[i]
+        place = f"L_{node.number}" if node.kind == "logit" else name.rpartition("_")[0]
         return {
             "node_id": name,
             "feature": self.feature(node),
@@ -350,7 +345,8 @@ class _File:
             "is_target_logit": bool(0.0 < graph.probabilities[i] == graph.probabilities.max()),
             "run_idx": 0,
             "reverse_ctx_idx": 0,
-            "jsNodeId": self.name_in_scripts(node),
+            # of a feature the same at all tokens, as circuit-tracer's
+            "jsNodeId": f"{place}-{0 if node.kind == 'feature' else self.at(node)}",
             "clerp": self._said(i),
             "influence": None if node.kind == "logit" else float(graph.cumulative[i]),
             "activation": node.value if node.kind in ("feature", "neuron", "head", "feed_forward") else None,

@@ -48,13 +48,6 @@ class LayerMeasures:
         return largest(self.pictures)
 
 
-def head_measures(
-    trace: Trace, steps: Iterable[Attention], reader: Reader, report: Report = silent
-) -> Iterator[LayerMeasures]:
-    """The measures of all heads of these steps, one step after the other."""
-    return (layer_measures(trace, step, reader, report) for step in steps)
-
-
 def layer_measures(
     trace: Trace, step: Attention, reader: Reader, report: Report = silent, most: int = MOST_WEIGHTS
 ) -> LayerMeasures:
@@ -137,19 +130,13 @@ def relative_entropy(entropy: Host, keys: Host) -> Host:
 
 def head_entropy(trace: Trace, name: str, item: int = 0, cells: int = CELLS) -> HeadEntropy:
     """The entropy of every head of an attention step (`….weights`), from at most about `cells` weights."""
-    step = trace.program.step(name)
-    heads, queries, keys = step.axes
-    real = np.flatnonzero(real_tokens(trace, queries, item))
-    runs = row_sample(real.tolist(), heads.size * keys.size, cells)
-
-    def rows(name: str) -> Host:
-        parts = (range(heads.size), range(keys.size))
-        return np.concatenate([trace.window(name, (parts[0], run, parts[1]), item) for run in runs], axis=1)
-
-    entropy = row_entropy(rows(step.name))
-    visible = np.isfinite(rows(step.inputs[0])).sum(axis=-1)
+    step = Attention.of(trace.program.step(name))
+    real = np.flatnonzero(real_tokens(trace, step.queries, item))
+    rows = [*Reader(item=item).rows(trace, step, row_sample(real.tolist(), step.heads * step.keys.size, cells))]
+    entropy = np.concatenate([row_entropy(each.weights) for each in rows], axis=1)
+    visible = np.concatenate([each.seen for each in rows])
     fewest = min(FEWEST_KEYS, int(visible.max()))
-    enough = visible >= fewest
+    enough = np.broadcast_to(visible >= fewest, entropy.shape)
     return HeadEntropy(
         bits=means_of(entropy, enough),
         relative=means_of(relative_entropy(entropy, visible), enough & (visible > 1)),

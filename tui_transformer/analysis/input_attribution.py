@@ -38,9 +38,6 @@ POINTS = 64
 CROWDING = 3
 """α = t to this power."""
 
-Begin = Callable[[Trace], tuple[float, Start]]
-"""Measures a trace, and says where the way back begins."""
-
 
 @dataclass(frozen=True, eq=False)
 class InputAttribution:
@@ -131,8 +128,7 @@ def gradient_times_input(
         InputError: The metric cannot be measured, or does not depend on the step.
     """
     own, x = _input(trace, step)
-    begin = partial(start_of, metric=metric, positions=positions)
-    value, slope = _slope(trace, begin, own, partial(report, "the gradient"))
+    value, slope = _slope(trace, metric, positions, trace, own, partial(report, "the gradient"))
     return InputAttribution(own, x * slope, value)
 
 
@@ -170,13 +166,12 @@ def integrated_gradients(
     def at(share: float) -> Trace:
         return trace.edited([Set(own, start + share * (x - start))])
 
-    begin = partial(start_of, metric=metric, positions=positions, before=trace)
     places, weights = np.polynomial.legendre.leggauss(points)
     total = np.zeros(x.shape)
     for number, (place, weight) in enumerate(zip((places + 1) / 2, weights / 2, strict=True), 1):
         said = f"{number} of {points} points"
         report(said)
-        _, slope = _slope(at(place**CROWDING), begin, own, partial(report, said))
+        _, slope = _slope(at(place**CROWDING), metric, positions, trace, own, partial(report, said))
         total += weight * CROWDING * place ** (CROWDING - 1) * slope
     value, base = (metric_from(metric).measure(each, trace, positions) for each in (trace, at(0.0)))
     return InputAttribution(own, (x - start) * total, value, base)
@@ -189,11 +184,13 @@ def _input(trace: Trace, step: str) -> tuple[str, Host]:
     return own.name, in_float64(trace, own.name)
 
 
-def _slope(trace: Trace, begin: Begin, step: str, report: Callable[[], None]) -> tuple[float, Host]:
+def _slope(
+    trace: Trace, metric: AnyMetric, positions: Positions | None, before: Trace, step: str, report: Callable[[], None]
+) -> tuple[float, Host]:
     """A metric, and its gradient by a step; `report` is called with every step there and back."""
     if trace.program.logits:
         trace.prepare(trace.program.logits, lambda _: report())
-    (value, start), slopes = begin(trace), list[Host]()
+    (value, start), slopes = start_of(trace, metric, positions, before=before), list[Host]()
 
     def visit(name: str, gradient: Array) -> None:
         report()

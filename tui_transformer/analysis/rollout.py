@@ -8,7 +8,7 @@ model the shares gather at the first tokens, which every later token may look at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -105,46 +105,39 @@ class Link:
     step: str = field(compare=False)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which links: how many, of which head (None: all), and whether a token's link to itself counts."""
-
-    top: int
-    head: int | None = None
-    itself: bool = True
-
-
-def links(
-    trace: Trace, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
-) -> Iterator[tuple[Link, ...]]:
-    """The strongest links of the steps that were read so far, the strongest first; once after every step."""
-    best: tuple[Link, ...] = ()
-    for step in steps:
-        best = strongest((*best, *links_of(trace, step, reader, wanted, report)), wanted.top)
-        yield best
-
-
 def strongest(candidates: Iterable[Link], top: int) -> tuple[Link, ...]:
     """The so many strongest, in falling order; equal ones in the order of layer, head, query and key."""
     return tuple(sorted(candidates, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
 
 
-def links_of(trace: Trace, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
-    """The strongest links of one step, in no order; of every block that is read, so many as are wanted."""
+def links_of(
+    trace: Trace,
+    step: Attention,
+    reader: Reader,
+    top: int,
+    head: int | None = None,
+    *,
+    itself: bool = True,
+    report: Report = silent,
+) -> list[Link]:
+    """The strongest links of one step, in no order; of every block that is read, so many as are wanted.
+
+    They are of one `head`, None for all; `itself` says whether a token's link to itself counts.
+    """
     counted = reader.counted(prepared(trace, step.name, report), step)
-    heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)
+    heads = range(step.heads) if head is None else range(head, head + 1)
     best: list[Link] = []
     for rows in reader.rows(trace, step, [range(step.queries.size)], heads):
         report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
         eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
-        if not wanted.itself:
+        if not itself:
             eligible &= np.arange(step.keys.size) != rows.own[:, None]
         flat = np.where(eligible, rows.weights, -1.0).ravel()
-        picked = np.argpartition(flat, -wanted.top)[-wanted.top :] if wanted.top < flat.size else np.arange(flat.size)
+        picked = np.argpartition(flat, -top)[-top:] if top < flat.size else np.arange(flat.size)
         picked = picked[flat[picked] >= 0.0]
         places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
         best += [
-            Link(float(weight), step.layer, heads[int(head)], int(rows.queries[row]), int(key), step.name)
-            for weight, (head, row, key) in zip(flat[picked].tolist(), places, strict=True)
+            Link(float(weight), step.layer, heads[int(at)], int(rows.queries[row]), int(key), step.name)
+            for weight, (at, row, key) in zip(flat[picked].tolist(), places, strict=True)
         ]
     return best

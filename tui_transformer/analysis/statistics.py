@@ -137,9 +137,12 @@ def row_norms(states: Host) -> Host:
 
 def residual_norms(trace: Trace, item: int = 0) -> tuple[StreamNorms, ...]:
     """The norms of every stack of a model, for one item of the batch. Computes the steps that are not there yet."""
-    return tuple(
-        StreamNorms(steps, tuple(_mean_norm(trace, step, item) for step in steps)) for steps in streams(trace.program)
-    )
+
+    def mean(name: str) -> float:  # over real tokens
+        norms = np.concatenate([row_norms(rows) for _, rows in trace.blocks(name, item=item)])
+        return float(norms[real_tokens(trace, trace.program.axes(name)[0], item)].mean())
+
+    return tuple(StreamNorms(steps, tuple(map(mean, steps))) for steps in streams(trace.program))
 
 
 @by_program
@@ -158,15 +161,6 @@ def _next(readers: Sequence[Step]) -> str | None:
     residual = next((step.name for step in readers if step.role == "residual"), None)
     alone = residual is None and len(readers) == 1 and readers[0].role == "norm"
     return readers[0].name if alone else residual
-
-
-def _mean_norm(trace: Trace, name: str, item: int) -> float:
-    """The mean over real tokens, read a bounded number of rows at a time."""
-    tokens, model = trace.program.axes(name)
-    height = max(1, CELLS // model.size)
-    parts = [range(row, min(row + height, tokens.size)) for row in range(0, tokens.size, height)]
-    norms = [row_norms(trace.window(name, (part, range(model.size)), item)) for part in parts]
-    return float(np.concatenate(norms)[real_tokens(trace, tokens, item)].mean())
 
 
 Norms = Mapping[str, float]

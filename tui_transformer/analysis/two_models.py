@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.metrics import divergences
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.trace import Trace
@@ -69,9 +70,8 @@ def loss_of(first: Trace, second: Trace) -> Loss:
     """Compare the parts that both have in the same shape."""
     own = frozenset(layer_outputs(first.program))
     public = [name for name, step in first.program.aliases.items() if step in own and name.endswith(".output")]
-    names = [name for name in public if _alike(first, second, name)]
     layers = []
-    for name in names:
+    for name in (name for name in public if _alike(first, second, name)):
         one, other = (trace[name].astype(np.float64).ravel() for trace in (first, second))
         lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
         layers.append(LayerError(name, _error(one, other), float(one @ other) / lengths if lengths else 1.0))
@@ -85,7 +85,7 @@ def _alike(first: Trace, second: Trace, name: str) -> bool:
 
 
 def _error(a: Host, b: Host) -> float:
-    one, other = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    one, other = a.astype(np.float64), b.astype(np.float64)
     size, gap = float(np.linalg.norm(one)), float(np.linalg.norm(one - other))
     return gap / size if size else (0.0 if gap == 0.0 else math.inf)
 
@@ -104,10 +104,9 @@ def _heads(first: Trace, second: Trace) -> Iterator[HeadError]:
 
 def _divergences(p: Host, q: Host) -> Host:
     """Of every row, in nats."""
-    p, q = p.astype(np.float64), q.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(p > 0, p * np.log(p / np.maximum(q, SMALLEST)), 0.0)
-    return np.asarray(np.maximum(terms.sum(axis=-1), 0.0))
+    with np.errstate(divide="ignore"):
+        before, after = np.log(p.astype(np.float64)), np.log(np.maximum(q.astype(np.float64), SMALLEST))
+    return np.asarray(np.maximum(divergences(before, after), 0.0))
 
 
 def _logits(first: Trace, second: Trace) -> LogitsError | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.options import Edited, HideFirst, HideSpecial, Layer, Of, TableFormat
@@ -39,7 +40,7 @@ class Heads(Edited):
 
     def run(self) -> None:
         from tui_transformer.analysis.attentions import Reader
-        from tui_transformer.analysis.head_measures import head_measures, left_out
+        from tui_transformer.analysis.head_measures import layer_measures, left_out
         from tui_transformer.analysis.measures import HEAD_MEASURES
         from tui_transformer.analysis.tokens import Hidden
 
@@ -49,7 +50,8 @@ class Heads(Edited):
         session = open_session(self)
         hidden = Hidden(self.hide_special, self.hide_first)
         steps = _steps(session, self.of, self.layer)
-        layers = list(head_measures(session.trace, steps, Reader(session.model.vocabulary, hidden)))
+        reader = Reader(session.model.vocabulary, hidden)
+        layers = [layer_measures(session.trace, step, reader) for step in steps]
         rows: list[Row] = [
             (each.attention.layer, head, *(each.values[measure][head] for measure in measures))
             for each in layers
@@ -89,7 +91,7 @@ class Links(Edited):
 
     def run(self) -> None:
         from tui_transformer.analysis.attentions import Reader
-        from tui_transformer.analysis.rollout import Wanted, links
+        from tui_transformer.analysis.rollout import links_of, strongest
         from tui_transformer.analysis.tokens import Hidden
 
         session = open_session(self)
@@ -99,10 +101,10 @@ class Links(Edited):
             raise InputError(f"there is no head {self.head}: heads are 0 to {heads - 1}")
         hidden = Hidden(self.hide_special, self.hide_first)
         reader = Reader(session.model.vocabulary, hidden)
-        *_, strongest = links(session.trace, steps, reader, Wanted(self.top, self.head, self.itself))
+        of_steps = (links_of(session.trace, step, reader, self.top, self.head, itself=self.itself) for step in steps)
         by_name = {step.name: step for step in steps}
         rows: list[Row] = []
-        for link in strongest:
+        for link in strongest(chain.from_iterable(of_steps), self.top):
             who = session.labels.of(by_name[link.step].queries)(link.query)
             whom = session.labels.of(by_name[link.step].keys)(link.key)
             rows.append((link.weight, link.layer, link.head, link.query, who, link.key, whom, link.step))

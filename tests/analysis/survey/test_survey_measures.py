@@ -13,7 +13,7 @@ import pytest
 
 from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.effects import effects
-from tui_transformer.analysis.head_measures import head_measures
+from tui_transformer.analysis.head_measures import layer_measures
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
@@ -63,7 +63,7 @@ def test_head_measures_are_those_of_one_text(name: str):
     model = Model.load(name, device="cpu")
     text = "the waves, the waves." if name != "story" else TEXT
     measured, trace = read(model, *USUAL, text=text), model.trace(text)
-    for layer in head_measures(trace, attentions(trace.program), Reader(model.vocabulary)):
+    for layer in (layer_measures(trace, step, Reader(model.vocabulary)) for step in attentions(trace.program)):
         for measure, values in layer.values.items():
             reading = measured[layer.attention.group, layer.attention.layer, measure]
             np.testing.assert_array_equal(reading.values, values)

@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import Attention, Reader, attentions
-from tui_transformer.analysis.rollout import Link, Rollout, Wanted, links_of, strongest
+from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.incremental import Pieces
@@ -88,9 +88,9 @@ class LinksScreen(Overview, tool="links"):
         self.pieces.again()
 
     def _look(self, step: Attention, task: Task) -> Sequence[Link]:
-        wanted = Wanted(TOP, self.head if self.scope == "head" else None, self.itself)
+        head = self.head if self.scope == "head" else None
         reader = Reader(self.session.model.vocabulary, self.hidden)
-        return links_of(self.session.trace, step, reader, wanted, task.report)
+        return links_of(self.session.trace, step, reader, TOP, head, itself=self.itself, report=task.report)
 
     def _take(self, more: Sequence[Link]) -> None:
         self.links = strongest((*self.links, *more), TOP)
