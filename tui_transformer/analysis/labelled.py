@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.patching import stacks_of, stream_of
+from tui_transformer.analysis.logit_lens import depths_of, stacks_of
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import check_memory
@@ -79,8 +79,7 @@ def _numbers(labels: Sequence[str]) -> tuple[str | int | float, ...]:
 
 def stream(program: Program) -> dict[str, str]:
     """What enters the first layer that reads the text, and what leaves each: steps, with their titles."""
-    steps = stream_of(program, next(iter(stacks_of(program)), ""))
-    return {name: "embedding" if layer < 0 else f"layer {layer}" for layer, name in steps.items()}
+    return {depth.step: depth.title for depth in depths_of(program, next(iter(stacks_of(program)), ""))}
 
 
 @dataclass(frozen=True, eq=False)

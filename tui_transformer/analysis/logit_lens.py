@@ -139,17 +139,26 @@ def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens
     if not program.logits or not outputs:
         raise InputError("this model has no output head: its stream spells no words")
     state = outputs[-1]
-    stack = program.step(state).name.partition(".")[0]
-    own = f"{stack}.{START}"  # a decoder beside an encoder has an embedding of its own
-    depths = [Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)]
-    while (output := f"{stack}.{len(depths) - 1}.output") in program.aliases:
-        depths.append(Depth(len(depths) - 1, program.aliases[output]))
     after, needed, steps = program.downstream([state]), {program.logits}, list[Step]()
     for step in reversed(program.steps):
         if step.name in needed and step.name in after and step.name != state:
             needed.update(step.inputs)
             steps.append(step)
-    return Lens(tuple(depths), tuple(reversed(steps)), state, tuned or {})
+    return Lens(depths_of(program, stacks_of(program)[-1]), tuple(reversed(steps)), state, tuned or {})
+
+
+def stacks_of(program: Program) -> tuple[str, ...]:
+    """The stacks that have layers, in order."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in layer_outputs(program)))
+
+
+def depths_of(program: Program, stack: str) -> tuple[Depth, ...]:
+    """Of a stack, what enters the first layer, where there is such a step, and what leaves each."""
+    # a decoder beside an encoder has an embedding of its own
+    entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
+    first = [] if entrance is None else [Depth(-1, program.step(entrance).name)]
+    layers = (name for name in layer_outputs(program) if name.startswith(f"{stack}."))
+    return (*first, *(Depth(layer, name) for layer, name in enumerate(layers)))
 
 
 def logit_lens(

@@ -9,19 +9,18 @@ A cell is the metric after the patch. Beside it stand the metric of the sentence
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
 from tui_transformer.analysis.effects import ROWS, in_passes
 from tui_transformer.analysis.found import found
+from tui_transformer.analysis.logit_lens import Depth, depths_of, stacks_of
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
-from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -82,12 +81,12 @@ def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
             for head in range(each.heads)
         ]
     elif what == "layer":
-        places = [Place(step, layer, 0) for layer, step in _stream(program, own).items()]
+        places = [Place(depth.step, depth.layer, 0) for depth in _stream(program, own)]
     else:
         places = [
-            Place(step, layer, row, rows=range(row, row + 1))
-            for layer, step in _stream(program, own).items()
-            for row in range(program.shape(step)[0])
+            Place(depth.step, depth.layer, row, rows=range(row, row + 1))
+            for depth in _stream(program, own)
+            for row in range(program.shape(depth.step)[0])
         ]
     if not places:
         raise InputError(f"the model has no {what}s whose values could be patched")
@@ -102,27 +101,14 @@ def kinds_of(program: Program) -> tuple[tuple[PlaceKind, str], ...]:
     return (*((kind, "") for kind in own), *((kind, of) for kind in own for of in there[kind][-2::-1]))
 
 
-def _stream(program: Program, of: str) -> dict[int, str]:
+def _stream(program: Program, of: str) -> Sequence[Depth]:
     """The steps that enter the first layer and leave each, of a stack; by default of the last."""
     stacks = stacks_of(program)
     if not stacks:
         raise InputError("the model has no layers whose values could be patched")
     if of and of not in stacks:
         raise InputError(f"there is no {of[:40]} with layers here: choose {' or '.join(stacks)}")
-    return stream_of(program, of or stacks[-1])
-
-
-def stream_of(program: Program, stack: str) -> dict[int, str]:
-    """Of a stack, what enters the first layer (−1) and what leaves each."""
-    layers = dict(enumerate(name for name in layer_outputs(program) if name.startswith(f"{stack}.")))
-    entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
-    return ({} if entrance is None else {-1: program.step(entrance).name}) | layers
-
-
-def stacks_of(program: Program) -> tuple[str, ...]:
-    """The stacks that have layers, in order."""
-    outputs = layer_outputs(program)
-    return tuple(dict.fromkeys(program.steps[program.places[name]].name.partition(".")[0] for name in outputs))
+    return depths_of(program, of or stacks[-1])
 
 
 def _with_contexts(program: Program) -> list[Attention]:
