@@ -176,6 +176,8 @@ def test_integrated_gradients_can_end_at_every_step_of_a_point_and_what_is_no_in
         gradient_times_input(trace, METRIC, LAST, "decoder.0.self_attention.weights")
     with pytest.raises(InputError, match="does not fit"):
         integrated_gradients(trace, METRIC, LAST, baseline=np.ones(3))
+    with pytest.raises(UsageError, match="points is 0: use 1 or more"):
+        integrated_gradients(trace, METRIC, LAST, points=0)
     with pytest.raises(InputError, match="does not depend on"):
         gradient_times_input(trace, Metric("logit", (1,)), LAST, "output.probabilities")
 

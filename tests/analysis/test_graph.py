@@ -273,6 +273,7 @@ def test_what_cannot_be_is_refused_in_a_line() -> None:
         "single sentence": lambda: graph(story.trace(["The fox", "A crow"])),
         "from 0 to 1": lambda: graph(trace).prune(1.5),
         "mass is above 0": lambda: graph(trace, mass=2.0),
+        "at most 1, neurons": lambda: graph(trace, mass=0.0),
         "targets are IDs": lambda: graph(trace, []),
     }
     for says, call in refused.items():

@@ -253,9 +253,10 @@ def test_what_has_no_direction_is_said_nor_what_is_none():
     ):
         with pytest.raises(InputError, match=said):
             direction(Model.load(name, device="cpu"), *given)
-        model = Model.load("attention")
-        with pytest.raises(InputError, match="no logits of words"):
-            Direction("attention.context", np.ones(8)).words(model.trace())
+    with pytest.raises(InputError, match="no logits of words"):
+        Direction("attention.context", np.ones(8)).words(Model.load("attention").trace())
+    with pytest.raises(InputError, match="there is no position 9: use 0 to 4"):
+        Direction("1.output", np.ones(80)).words(Model.load("story").trace("The fox found"), row=9)
     for vector, said in (
         (np.zeros(80), "no direction"),
         (1.0, "a direction is a vector"),

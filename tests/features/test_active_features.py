@@ -110,6 +110,8 @@ def test_where_there_are_none_that_is_said() -> None:
         active_features(trace, "0.output", tokens=-5)
     with pytest.raises(InputError, match="there is no feature 96: features are 0 to 95"):
         active_features(trace, "0.output", features=[96])
+    with pytest.raises(InputError, match="top is -1: use 0 or more"):
+        active_features(trace, "0.output", top=-1)
     inside, _, _, _ = traced("saelens-topk", "encoder.1.output", "encoder-decoder")
     with pytest.raises(InputError, match="nothing spells words through it"):
         list(tui_transformer.feature_words(inside, list(active_features(inside))))

@@ -222,5 +222,10 @@ def test_texts_of_any_iterator_give_rows_and_examples():
     assert list(measured.rows) == list(rows(sums, Origin("story")))
     assert {example.text for example in measured.examples} <= set(lines)
     assert {row.layer for row in measured.rows} == {1}
-    with pytest.raises(InputError, match="no measure is called"):
-        measure_texts(model, lines, ["surprise"])
+    for given, said in (
+        ({"measures": ["surprise"]}, "no measure is called"),
+        ({"top": -1}, "top is -1: use 0 or more"),
+        ({"length": 0}, "length is 0: use 1 or more"),
+    ):
+        with pytest.raises(InputError, match=said):
+            measure_texts(model, lines, **given)

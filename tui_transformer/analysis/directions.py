@@ -18,7 +18,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.head_lens import carried
-from tui_transformer.analysis.measurable import last_position
+from tui_transformer.analysis.measurable import last_position, positions_in
 from tui_transformer.engine.axis import Places, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add, Project
@@ -77,15 +77,15 @@ class Direction:
         `head_lens`); by default at the last token that is no padding.
 
         Raises:
-            InputError: The model has no logits of words, or something on the way to them is not linear.
+            InputError: The model has no logits of words or no such row, or something on the way to them is not linear.
         """
         step = trace.program.by_name.get(LOGITS)
         if step is None or step.axes[-1].name != "vocabulary":
             raise InputError("the model has no logits of words: no direction spells any")
         item = item_of(trace, item)
-        at = last_position(trace, item) if row is None else row % step.axes[0].size
+        at = positions_in(step.axes[0].size, last_position(trace, item) if row is None else row)
         vectors = np.asarray(self.vector, np.float64).reshape(-1, 1, self.vector.shape[-1])
-        raised = carried(trace, trace.program.step(self.step).name, vectors, range(at, at + 1), item).sum(axis=(0, 1))
+        raised = carried(trace, trace.program.step(self.step).name, vectors, at, item).sum(axis=(0, 1))
         raised -= raised.mean()
         order = np.argsort(-raised, kind="stable")
         top = min(top, len(order) // 2)

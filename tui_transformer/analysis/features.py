@@ -18,6 +18,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.head_lens import carried
+from tui_transformer.analysis.measurable import at_least
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import FromSize
@@ -90,6 +91,7 @@ def active_features(
     Raises:
         InputError: There are no such features or tokens.
     """
+    at_least(0, top=top)
     own, item = _place(trace.program, at), item_of(trace, item)
     rows, count = trace.program.shape(own + FEATURES)
     if isinstance(tokens, int):

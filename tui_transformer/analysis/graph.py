@@ -88,7 +88,7 @@ def graph(
     """
     if trace.batch > 1:
         raise UsageError("a graph is of a single sentence: `sentence` of a trace gives one of a batch")
-    if not 0.0 < (mass or 1.0) <= 1.0 or neurons < 0 or most < 0:
+    if not 0.0 < (1.0 if mass is None else mass) <= 1.0 or neurons < 0 or most < 0:
         raise UsageError("mass is above 0 and at most 1, neurons and most are not below 0")
     step = trace.program.by_name.get(LOGITS)
     if step is None or not isinstance(step.op, ops.Linear | ops.Unembed):

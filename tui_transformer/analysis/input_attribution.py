@@ -24,7 +24,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.circuits import in_float64
-from tui_transformer.analysis.measurable import Positions
+from tui_transformer.analysis.measurable import Positions, at_least
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
@@ -157,6 +157,7 @@ def integrated_gradients(
     Raises:
         InputError: As `gradient_times_input`, or the baseline does not fit.
     """
+    at_least(1, points=points)
     own, x = _input(trace, step)
     try:
         start = np.broadcast_to(np.asarray(baseline, np.float64), x.shape)

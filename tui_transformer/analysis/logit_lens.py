@@ -27,6 +27,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, prepared, silent
 from tui_transformer.analysis.found import Found
+from tui_transformer.analysis.measurable import at_least
 from tui_transformer.analysis.metrics import divergences, log_shares
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
@@ -181,6 +182,7 @@ def logit_lens(
     Raises:
         InputError: The model has no head that gives words, or no such layer.
     """
+    at_least(1, top=top)
     lens = lens_of(trace.program, tuned)
     depths = [depth for depth in lens.depths if layer in (None, depth.layer)]
     if not depths:

@@ -192,6 +192,13 @@ def last_position(trace: Trace, item: int = 0) -> int:
     return int(np.flatnonzero(real_tokens(trace, trace.program.axes(trace.program.logits)[-2], item))[-1])
 
 
+def at_least(least: int, **given: int) -> None:
+    """Raise UsageError for a number that is smaller."""
+    for name, number in given.items():
+        if number < least:
+            raise UsageError(f"{name} is {number}: use {least} or more")
+
+
 def positions_in(length: int, positions: Positions) -> range:
     """Positions of an answer of so many tokens, counted from 0; InputError where there is no such position."""
     if isinstance(positions, range):

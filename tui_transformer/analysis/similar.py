@@ -6,7 +6,6 @@ left out of the answer (Mikolov et al. 2013, "Linguistic Regularities in Continu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,9 @@ BLOCK = 1 << 20
 """Cells that are looked at together."""
 
 
+SIGNS: Mapping[str, int] = {"+": 1, "-": -1, "−": -1}
+
+
 @dataclass(frozen=True)
 class Term:
     """A word that is added (1) or taken off (−1)."""
@@ -41,14 +43,16 @@ def terms_of(model: Model, text: str) -> tuple[Term, ...]:
 
     InputError where one is not one token.
     """
-    pieces = re.findall(r"[+\-−](?=\s)|[^\s]+", text)
-    terms: list[Term] = []
-    sign = 1
-    for piece in pieces:
-        if piece in ("+", "-", "−"):
-            sign = 1 if piece == "+" else -1
+    terms, sign = list[Term](), 1
+    for piece in text.split():
+        if piece in SIGNS:
+            sign = SIGNS[piece]
             continue
-        token = token_of(model.tokenizer, piece)
+        token = token_of(model.tokenizer, piece[1:]) if piece[0] in SIGNS else None
+        if token is None:
+            token = token_of(model.tokenizer, piece)
+        else:  # right before its word
+            sign = SIGNS[piece[0]]
         if token is None:
             raise InputError(f"{piece[:40]!r} is not one token of the vocabulary of {model.name}: write another word")
         if not 0 <= token < model.config.vocab_size:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from tui_transformer.analysis.found import Found
+from tui_transformer.analysis.measurable import at_least
 from tui_transformer.analysis.metrics import AnyMetric, MetricName
 from tui_transformer.analysis.survey.measures import LENGTH, TOP, USUAL, Asked, Item, check_asked, chosen, survey
 from tui_transformer.analysis.survey.sums import Source, Sums
@@ -84,6 +85,8 @@ def measure_texts(
             raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
     if tokens and not isinstance(metric, str):
         raise UsageError("tokens are of a metric that is named")
+    at_least(0, top=top)
+    at_least(1, length=length)
     by = (metric, tuple(tokens)) if isinstance(metric, str) else metric
     asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
     check_asked(model, asked)
