@@ -44,7 +44,7 @@ OF_THE_LIBRARY = (
     Fault(
         "a recording takes other texts for its own",
         "survey/recording.py",
-        "        if self.index.texts and self._digest.value != self.index.digest:\n",
+        "        if self.index.texts and self._digest.hexdigest() != self.index.digest:\n",
         "        if False:\n",
         "tests/survey/test_recording.py::test_what_cannot_be_recorded_is_said",
     ),

@@ -342,8 +342,8 @@ FAULTS = (
     Fault(
         "texts with the same letters are the same",
         "survey/work.py",
-        'self._hash.update(len(text).to_bytes(8, "little") + text)',
-        "self._hash.update(text)",
+        'digest.update(len(text).to_bytes(8, "little") + text)',
+        "digest.update(text)",
         "tests/survey/test_survey_running.py::test_the_same_letters_in_other_texts_have_another_digest",
     ),
     Fault(

@@ -132,10 +132,24 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Site):
-    """A vector for every token, of heads one for every head and token: its row of the context."""
+    """A vector for every token, of heads one for every head and token: its row of the context.
+
+    Attributes:
+        units: The strongest neurons of a feed-forward layer, of experts those of each; what the layer writes besides
+            them is then meant: the rest of its product, with its bias.
+    """
+
+    units: tuple[Units, ...] = ()
 
     def _values(self, held: Held) -> Array:
-        return held.value(self.step)[0]
+        values = held.value(self.step)[0]
+        if self.units:
+            values = values.copy()
+        for site in self.units:
+            written = site.written(held, self.step)
+            for token, units in site.runs:
+                values[token] -= written[units].sum(axis=0)
+        return values
 
     def nodes(self, held: Held) -> list[GraphNode]:
         sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
@@ -163,11 +177,15 @@ class Units(Site):
     Attributes:
         tokens, numbers: Of every unit, by token.
         through: The steps through whose edits what they write goes before it is taken, the first first.
+        shares: Of neurons of an expert, the step of the shares (n × experts), of which it has the column `expert`: what
+            each writes is weighted with the share that its token gives the expert, held fast.
     """
 
     tokens: Host = field(default_factory=lambda: np.zeros(0, np.int64))
     numbers: Host = field(default_factory=lambda: np.zeros(0, np.int64))
     through: tuple[str, ...] = ()
+    shares: str = ""
+    expert: int = 0
     _written: dict[str, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -219,9 +237,12 @@ class Units(Site):
         return spread[places]
 
     def _rows(self, held: Held, product: str) -> Array:
-        rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
-        places = map(held.backend.integers, (self.tokens, self.numbers))
-        return rows * held.value(self.step)[0][tuple(places)][:, None]
+        """The rows of a product; of an expert those of its own, as they are taken where all experts are added up."""
+        own = self.through[0] if self.shares else product
+        rows = _lines(held, held.program.step(own).inputs[1], self.numbers, 0)
+        tokens, numbers = map(held.backend.integers, (self.tokens, self.numbers))
+        written = rows * held.value(self.step)[0][tokens, numbers][:, None]
+        return written * held.value(self.shares)[0][tokens, self.expert][:, None] if self.shares else written
 
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         written = self.written(held, name)
@@ -247,23 +268,6 @@ class Units(Site):
         return Start(x, gradient, constants)
 
 
-@dataclass(frozen=True, eq=False)
-class ExpertUnits(Units):
-    """Neurons of an expert: what each writes is weighted with the share that its token gives the expert, held fast.
-
-    Attributes:
-        shares: The step of the shares (n × experts), of which the expert has the column `expert`.
-    """
-
-    shares: str = ""
-    expert: int = 0
-
-    def _rows(self, held: Held, product: str) -> Array:
-        """The rows of the expert's own product; they are taken where all experts are added up."""
-        shares = held.value(self.shares)[0][held.backend.integers(self.tokens), self.expert]
-        return super()._rows(held, self.through[0]) * shares[:, None]
-
-
 def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
     """Rows (axis 0) or columns (axis 1) of a weight, or cells of a vector; no others are read from its file."""
     shape, trace = held.program.shape(name), held.trace
@@ -275,25 +279,6 @@ def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
         lines.append(np.asarray(trace.window(name, tuple(region))).reshape(-1))
     found: Host = np.array(lines)[places] if lines else np.zeros((0, shape[-1] if axis == 0 else shape[0]))
     return held.backend.floats(found[:, 0] if len(shape) == 1 else found)
-
-
-@dataclass(frozen=True, eq=False)
-class Rest(Rows):
-    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias.
-
-    Attributes:
-        units: The neurons, of experts those of each.
-    """
-
-    units: tuple[Units, ...] = ()
-
-    def _values(self, held: Held) -> Array:
-        values = super()._values(held).copy()
-        for site in self.units:
-            written = site.written(held, self.step)
-            for token, units in site.runs:
-                values[token] -= written[units].sum(axis=0)
-        return values
 
 
 @dataclass(frozen=True, eq=False)

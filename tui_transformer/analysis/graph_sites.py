@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.graph_nodes import ExpertUnits, Rest, Rows, Site, Units
+from tui_transformer.analysis.graph_nodes import Kind, Rows, Site, Units
 from tui_transformer.analysis.graph_walk import Held, changes, followed, inner, reads_features
 from tui_transformer.analysis.nodes import HEADS, SENDERS
 from tui_transformer.engine import ops
@@ -45,8 +44,8 @@ class _Part:
     def units(self, layer: str, tokens: Host, numbers: Host) -> Units:
         """Some of them, which are taken where the layer is written."""
         place, active, hidden = self.product.sublayer, self.active.name, self.hidden.name
-        make = partial(ExpertUnits, shares=self.shares, expert=self.expert) if self.shares else Units
-        return make("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers, through=self.through)
+        units = Units("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers)
+        return replace(units, through=self.through, shares=self.shares, expert=self.expert)
 
 
 @dataclass(eq=False)
@@ -80,13 +79,13 @@ class Sites:
         program = self.held.program
         step = program.by_name[name]
         if name in self._embeddings:
-            self._add(Rows("embedding", self._embeddings[name], name, (name,), reads=False))
+            self.found[name] = Rows("embedding", self._embeddings[name], name, (name,), reads=False)
             return ()
         if name in self._contexts:
-            self._add(Rows("head", self._contexts[name], name, (name,)))
+            self.found[name] = Rows("head", self._contexts[name], name, (name,))
             return followed(program, step) or ()
         if _is_error(program, name):
-            self._add(Rows("error", name.removesuffix(ERROR), name, (name,), reads=False))
+            self.found[name] = Rows("error", name.removesuffix(ERROR), name, (name,), reads=False)
             return ()
         if name in self._layers and not _made_of_features(program, name):
             return self._layer(step)
@@ -105,9 +104,9 @@ class Sites:
             tokens, numbers = np.nonzero(values)
             place = step.name.removesuffix(FEATURES)
             units = Units("feature", place, step.name, (product,), encoder.name, tokens=tokens, numbers=numbers)
-            self._add(units)
-        else:
-            self._add(replace(known, taken=(*known.taken, product)))  # a cross-layer transcoder, a layer later
+            self.found[step.name] = units
+        else:  # a cross-layer transcoder, a layer later
+            self.found[step.name] = replace(known, taken=(*known.taken, product))
         return encoder.inputs[:1]
 
     def _layer(self, step: Step) -> Sequence[str]:
@@ -116,12 +115,13 @@ class Sites:
         if not parts:
             outside = self._inside(step)
             reads = bool(outside)
-            self._add(Rows("feed_forward" if reads else "error", place, step.name, (step.name,), reads=reads))
+            kind: Kind = "feed_forward" if reads else "error"
+            self.found[step.name] = Rows(kind, place, step.name, (step.name,), reads=reads)
             return outside
         units = tuple(self._strongest(step, parts))
         for each in units:
-            self._add(each)
-        self._add(Rest("error", place, step.name, (step.name,), reads=False, units=units))
+            self.found[each.step] = each
+        self.found[f"{step.name} rest"] = Rows("error", place, step.name, (step.name,), reads=False, units=units)
         return [inner(part.hidden).inputs[0] for part in parts]
 
     def _inside(self, step: Step) -> tuple[str, ...]:
@@ -199,9 +199,6 @@ class Sites:
 
     def _values(self, name: str) -> Host:
         return self.held.backend.to_host(self.held.value(name)[0])
-
-    def _add(self, site: Site) -> None:
-        self.found[f"{site.step} rest" if isinstance(site, Rest) else site.step] = site
 
 
 def _computed(program: Program, name: str) -> str:

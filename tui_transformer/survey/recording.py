@@ -33,7 +33,7 @@ from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
 from tui_transformer.survey.processes import in_process, in_processes
 from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
-from tui_transformer.survey.work import Batch, Digest, Spread, batches, spread_out
+from tui_transformer.survey.work import Batch, Spread, add_texts, batches, spread_out
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
@@ -234,7 +234,7 @@ class _Store:
     def __init__(self, folder: Path, empty: Index, report: Report) -> None:
         self._folder, self._report = folder, report
         self.index = self._known(empty) if is_there(folder / INDEX) else empty
-        self._saved, self._digest, self._at = self.index, Digest(), time.monotonic()
+        self._saved, self._digest, self._at = self.index, hashlib.blake2b(digest_size=16), time.monotonic()
         self._rows: dict[str, list[Host]] = {name: [] for name in self.index.arrays}
         self._open = False
         self._take_up()
@@ -274,8 +274,8 @@ class _Store:
 
     def skip(self, items: Iterator[Item]) -> None:
         """Pass over the texts that are there; InputError where they are others."""
-        self._digest.add(islice(items, self.index.texts))
-        if self.index.texts and self._digest.value != self.index.digest:
+        add_texts(self._digest, islice(items, self.index.texts))
+        if self.index.texts and self._digest.hexdigest() != self.index.digest:
             raise InputError(f"{shown_path(self._folder)} holds steps over other texts: name another folder")
 
     def fill(self, work: Recording, items: Iterator[Item], spread: Spread) -> None:
@@ -298,10 +298,10 @@ class _Store:
                 parts.append(arrays[f"rows {name}"])
             for sequence, each in self.index.counts.items():
                 cast("list[int]", each).extend(arrays[f"counts {sequence}"].tolist())
-        self._digest.add(batch)
+        add_texts(self._digest, batch)
         stops = [*self.index.stops[: -1 if self._open else None], self.index.texts + len(batch)]
         self._open = True
-        self.index = replace(self.index, stops=stops, digest=self._digest.value, complete=False)
+        self.index = replace(self.index, stops=stops, digest=self._digest.hexdigest(), complete=False)
         if self._size >= SHARD:
             self._save()
             self._rows, self._open = {name: [] for name in self._rows}, False

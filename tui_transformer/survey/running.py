@@ -14,7 +14,7 @@ from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, write_whole
 from tui_transformer.records import dataclass
-from tui_transformer.survey.work import Batch, Digest, Spread, Work, batches, read_items, spread_out
+from tui_transformer.survey.work import Batch, Spread, Work, add_texts, batches, read_items, spread_out
 from tui_transformer.text.files import shown_path
 
 SECONDS = 10.0
@@ -95,7 +95,7 @@ class _Running:
         self.state = saved or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
         self._before, self._bytes = self.state.sums.counts.texts, 0
         self._files = job.files
-        self._digest = Digest()
+        self._digest = hashlib.blake2b(digest_size=16)
         self._saved, self._at = self.state, time.monotonic()
 
     @property
@@ -109,8 +109,8 @@ class _Running:
             first = next(batches(items), ())
             yield first
             items = itertools.chain(first, items)
-            self._digest.add(itertools.islice(items, self.state.read))
-            if self._digest.value != self.state.digest:
+            add_texts(self._digest, itertools.islice(items, self.state.read))
+            if self._digest.hexdigest() != self.state.digest:
                 raise InputError(
                     "the texts are not those of the survey that was stopped: remove its .state file to begin anew"
                 )
@@ -125,10 +125,10 @@ class _Running:
                 )
             self._known = ""
             return
-        self._digest.add(batch)
+        add_texts(self._digest, batch)
         sums = self.state.sums + Sums.from_bytes(result)[0]
         first = self.state.first or digest_of(result)
-        self.state = State(self.state.settings, self.state.read + len(batch), self._digest.value, first, sums)
+        self.state = State(self.state.settings, self.state.read + len(batch), self._digest.hexdigest(), first, sums)
 
     def save(self, seconds: float = 0.0) -> None:
         """Write the state file where there is something new, and the last time is so long ago."""

@@ -22,7 +22,7 @@ from tui_transformer.files import is_folder, is_there, json_object
 from tui_transformer.machine import THREADS
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.records import dataclass, field
+from tui_transformer.records import dataclass
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import lines_of, read_lines, shown_path
 
@@ -176,20 +176,8 @@ def spread_out(
             results.close()
 
 
-@dataclass(eq=False)
-class Digest:
-    """A digest of texts, as they go by."""
-
-    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
-
-    def add(self, items: Iterable[Item]) -> None:
-        """Take in some texts."""
-        for item in items:
-            text = item.source.text.encode("utf-8", "surrogatepass")
-            self._hash.update(len(text).to_bytes(8, "little") + text)
-
-    @property
-    def value(self) -> str:
-        """Of all texts so far."""
-        digits: str = self._hash.hexdigest()
-        return digits
+def add_texts(digest: hashlib.blake2b, items: Iterable[Item]) -> None:
+    """Take some texts into a digest of all that went by."""
+    for item in items:
+        text = item.source.text.encode("utf-8", "surrogatepass")
+        digest.update(len(text).to_bytes(8, "little") + text)
