@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -200,17 +201,15 @@ def _rows(
     first: Host, others: Iterator[Host], again: Callable[[], Iterator[Host]], random: np.random.Generator, batch: int
 ) -> Iterator[Host]:
     """Batches of the rows in any order, without an end; where all were held, they are not computed again."""
-    block, follows = first, next(others, None)
-    all_held = follows is None
+    blocks: Iterable[Host] = chain([first], others)
     while True:
-        order = random.permutation(len(block))
-        for start in range(0, max(len(block) - batch, 0) + 1, batch):
-            yield block[order[start : start + batch]]
-        if not all_held:
-            if follows is None:
-                others = again()
-                follows = next(others)
-            block, follows = follows, next(others, None)
+        number = 0
+        for block in blocks:
+            number += 1
+            order = random.permutation(len(block))
+            for start in range(0, max(len(block) - batch, 0) + 1, batch):
+                yield block[order[start : start + batch]]
+        blocks = again() if number > 1 else [block]
 
 
 class Learner:
