@@ -44,20 +44,20 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_085, 38),
+    "analysis": (8_025, 38),
     "cli": (7_250, 33),
     "course": (2_780, 38),
     "diagnosis": (6_530, 26),
     "engine": (7_370, 33),
     "explorer": (26_670, 129),
-    "features": (1_020, 5),
+    "features": (1_015, 5),
     "generation": (1_205, 6),
     "guide": (510, 3),
-    "learning": (2_315, 12),
+    "learning": (2_285, 12),
     "model": (10_425, 44),
     "report": (1_355, 8),
     "session": (6_390, 30),
-    "survey": (1_695, 8),
+    "survey": (1_670, 8),
     "text": (3_250, 17),
     "views": (2_920, 15),
 }
