@@ -132,21 +132,17 @@ class _Pool:
         assert worker.task is not None  # noqa: S101 - only those that have one are waited for
         (number, batch), worker.task = worker.task, None
         answer = worker.answer()
-        if answer is None:
-            worker.end()
-            self.workers.remove(worker)
-            self._put_back((number, batch), worker.process.exitcode)
-            return {}
-        kind, result = answer
-        if kind == "sums":
-            return {number: result}
-        raise (InputError if kind == "input" else RuntimeError)(result)
-
-    def _put_back(self, task: Task, code: int | None) -> None:
-        number, batch = task
+        if answer is not None:
+            kind, result = answer
+            if kind == "sums":
+                return {number: result}
+            raise (InputError if kind == "input" else RuntimeError)(result)
+        worker.end()
+        self.workers.remove(worker)
+        self._again.append((number, batch))
         self._tries[number] += 1
         if self._tries[number] >= TRIES:
-            first, last = batch[0].source, batch[-1].source
+            first, last, code = batch[0].source, batch[-1].source, worker.process.exitcode
             why = f"exit code {code}"
             if code is not None and code < 0:
                 why = signal.strsignal(-code) or f"signal {-code}"
@@ -154,7 +150,7 @@ class _Pool:
                 f"{self._tries[number]} processes ended ({why}) at {first.file} lines {first.line:,} to "
                 f"{last.line:,}: is memory short? Use fewer workers, or a shorter --length"
             )
-        self._again.append(task)
+        return {}
 
 
 # In the process

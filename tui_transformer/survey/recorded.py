@@ -79,8 +79,7 @@ class Index:
 
     def to_json(self) -> dict[str, Any]:
         """What the file holds."""
-        arrays = {name: {**vars(kept), "shape": list(kept.shape)} for name, kept in self.arrays.items()}
-        return {"kind": KIND, **vars(self), "arrays": arrays}
+        return {"kind": KIND, **vars(self), "arrays": {name: vars(kept) for name, kept in self.arrays.items()}}
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -307,29 +306,19 @@ class Recorded(Mapping[str, Rows]):
 
     @cached_property
     def _rows(self) -> dict[str, Rows]:
-        ids = {kept.sequence: name for name, kept in self.index.arrays.items() if name.endswith(IDS)}
-        tokens = {sequence: self._of(name) for sequence, name in ids.items()}
-        every = self.index.arrays.items()
-        return {
-            name: tokens[kept.sequence] if name.endswith(IDS) else self._of(name, tokens.get(kept.sequence))
-            for name, kept in every
-        }
-
-    @cached_property
-    def _places(self) -> dict[str, tuple[Host, Host, Host]]:
-        """Of every sequence the text and position of its rows, and where each file begins."""
-        places = {}
+        places = {}  # of every sequence the text and position of its rows, and where each file begins
         for sequence, each in self.index.counts.items():
             counts = np.array(each, np.int64)
             before = np.concatenate([[0], counts.cumsum()])
             text = np.repeat(np.arange(len(counts)), counts)
-            position = np.arange(before[-1]) - before[text]
-            places[sequence] = text, position, before[[0, *self.index.stops]]
-        return places
-
-    def _of(self, name: str, ids: Rows | None = None) -> Rows:
-        kept = self.index.arrays[name]
-        text, position, starts = self._places[kept.sequence]
-        paths = [file_of(self.folder, name, number) for number in range(len(self.index.stops))]
-        dtype = np.dtype(kept.dtype).newbyteorder("<")
-        return Rows(name, (len(text), *kept.shape), dtype, text, position, starts, paths, ids)
+            places[sequence] = text, np.arange(before[-1]) - before[text], before[[0, *self.index.stops]]
+        rows, ids = dict[str, Rows](), dict[str, Rows]()
+        for name in sorted(self.index.arrays, key=lambda name: not name.endswith(IDS)):  # which the others refer to
+            kept = self.index.arrays[name]
+            text, position, starts = places[kept.sequence]
+            paths = [file_of(self.folder, name, number) for number in range(len(self.index.stops))]
+            dtype, shape = np.dtype(kept.dtype).newbyteorder("<"), (len(text), *kept.shape)
+            rows[name] = Rows(name, shape, dtype, text, position, starts, paths, ids.get(kept.sequence))
+            if name.endswith(IDS):
+                ids[kept.sequence] = rows[name]
+        return rows
