@@ -140,6 +140,8 @@ def test_what_cannot_be_fitted_is_refused(story):
         fit_lens([trace], layers=[7])
     with pytest.raises(InputError, match="top is 0: use 1 or more"):
         logit_lens(trace, 0)
+    with pytest.raises(InputError, match="there is no position 99: use 0 to"):
+        words_at(logit_lens(trace)[0], 99)
     with pytest.raises(InputError, match="different widths"):
         fit_lens([trace, Model.load("copy").trace(ids=[5, 6])])
     with pytest.raises(InputError, match="fitted for vectors of 80 columns"):

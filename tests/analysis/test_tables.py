@@ -94,6 +94,15 @@ def test_no_more_is_found_than_is_asked_for_and_nothing_twice():
     assert made == [0, 1, *range(5), *range(5)]
 
 
+def test_an_error_is_not_lost_where_the_length_is_asked_for_first():
+    found = tt.effects(copied(5, 6, 5), "head", metric=lambda trace: trace["1.output"] + "none")
+    for _ in range(2):
+        with pytest.raises(TypeError):  # np.exceptions.UFuncTypeError
+            list(found)
+    with pytest.raises(TypeError):
+        found.rows()
+
+
 BOTH = STORY.trace(["The fox found a shell", "A crow"])
 OF_A_SENTENCE = {
     "effects": lambda trace, **item: tt.effects(trace, "head", **item)[0][1].divergence,

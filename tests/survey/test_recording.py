@@ -118,6 +118,7 @@ def test_what_cannot_be_recorded_is_said(story: Model, tmp_path: Path):
         ({"texts": TEXTS[:3]}, "over other texts"),
         ({"steps": ["0.output"]}, "with another steps"),
         ({"length": 4}, "with another length"),
+        ({"length": 0}, "length is 0: use 1 or more"),
         ({"model": Model.load("question", device="cpu"), "steps": ["0.output"]}, "with another model, fingerprint"),
         ({"model": Model.load("story", device="cpu", dtype="float64")}, "with another fingerprint, precision"),
         ({"steps": ["0.self_attention.weights"]}, "no rows of one shape"),

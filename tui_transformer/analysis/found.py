@@ -26,32 +26,40 @@ class Found(Sequence[T]):
         there: list[T] = list(results) if isinstance(results, list | tuple) else []
         self._there, self._cells = there, cells
         self._coming: Iterator[T] = iter(() if there else results)
+        self._failed: Exception | None = None
         self._at = 0
 
     def __iter__(self) -> Iterator[T]:
         at = 0
-        while at < len(self._there) or self._more():
+        while at < len(self._there) or self._take(1):
             yield self._there[at]
             at += 1
 
     def __next__(self) -> T:
         """The next one, as of an iterator, which such results were before."""
-        if self._at == len(self._there) and not self._more():
+        if self._at == len(self._there) and not self._take(1):
             raise StopIteration
         self._at += 1
         return self._there[self._at - 1]
 
-    def _more(self) -> bool:
-        found = list(islice(self._coming, 1))
-        self._there += found
-        return bool(found)
+    def _take(self, count: int | None = None) -> int:
+        """Find so many more, or all, and how many there were.
 
-    def _all(self) -> list[T]:
-        self._there += self._coming
-        return self._there
+        An error comes each time: `list` asks for the length first, and takes no notice where that is a TypeError.
+        """
+        if self._failed is not None and count != 0:
+            raise self._failed
+        before = len(self._there)
+        try:
+            self._there += islice(self._coming, count)
+        except Exception as error:
+            self._failed = error
+            raise
+        return len(self._there) - before
 
     def __len__(self) -> int:
-        return len(self._all())
+        self._take()
+        return len(self._there)
 
     @overload
     def __getitem__(self, at: int) -> T: ...
@@ -60,10 +68,8 @@ class Found(Sequence[T]):
     def __getitem__(self, at: slice) -> list[T]: ...
 
     def __getitem__(self, at: int | slice) -> T | list[T]:
-        if isinstance(at, int) and at >= 0:
-            self._there += islice(self._coming, max(0, at + 1 - len(self._there)))
-            return self._there[at]
-        return self._all()[at]
+        self._take(max(0, at + 1 - len(self._there)) if isinstance(at, int) and at >= 0 else None)
+        return self._there[at]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

@@ -27,7 +27,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, prepared, silent
 from tui_transformer.analysis.found import Found
-from tui_transformer.analysis.measurable import at_least
+from tui_transformer.analysis.measurable import at_least, positions_in
 from tui_transformer.analysis.metrics import divergences, log_shares
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
@@ -203,7 +203,7 @@ def logit_lens(
 
 def words_at(spelled: Spelled, row: int) -> Found[tuple[int, float]]:
     """The words of one token, counted from 0 or from the end: ID and probability, the most probable first."""
-    at = row % spelled.rows.stop - spelled.rows.start
+    at = positions_in(spelled.rows.stop, row).start - spelled.rows.start
     words = zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
     return Found(list(words), lambda word: [{"token": word[0], "probability": word[1]}])
 

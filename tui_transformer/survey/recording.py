@@ -21,6 +21,7 @@ from typing import cast
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.measurable import at_least
 from tui_transformer.analysis.survey.measures import LENGTH, NO_VOCABULARY, Item, encoded
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.engine.backend import Host
@@ -83,6 +84,7 @@ def record(
     for listed, what in ((texts, "texts"), (steps, "steps")):
         if isinstance(listed, str):
             raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
+    at_least(1, length=length)
     if workers is not None or ray is not None:
         model.weights.opened_again()
     work = Recording(model, _own_names(model.program(2, 2), steps), min(length, model.config.max_length))
