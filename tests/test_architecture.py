@@ -182,7 +182,7 @@ def names_in(kind: type) -> set[str]:
 def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_number() -> None:
     """All others are declared, so that they can be changed, and mean one thing."""
     assert files_with(r"event\.key\b|def _?key_[a-z]\w*\(self|\.bind\(") == {
-        "main/counting.py",
+        "main/screen.py",
         "main/panes/card.py",
         "main/predict.py",
         "guard/event_queue.py",

@@ -63,7 +63,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "the digits of a count are read backwards",
-        "explorer/main/counting.py",
+        "explorer/main/screen.py",
         "(self._digits + digit)[-3:]",
         "(digit + self._digits)[-3:]",
         "tests/explorer/main/test_counts.py::test_two_digits_and_a_step",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import counting
+from tui_transformer.explorer.main import screen
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
@@ -20,7 +20,7 @@ TO_WEIGHTS = ["space"] * 6
 @pytest.fixture
 def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step takes a millisecond, as the screen says it, and a digit stays a count."""
-    monkeypatch.setattr(counting, "MOMENT", 1000.0)
+    monkeypatch.setattr(screen, "MOMENT", 1000.0)
     seconds = itertools.count(step=0.001)
     monkeypatch.setattr(step_scene, "clock", lambda: next(seconds))
 

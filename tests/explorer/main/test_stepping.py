@@ -126,10 +126,10 @@ async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins
 async def test_a_move_in_a_list_that_is_another_one_by_now_goes_nowhere():
     async with exploring(MEDIUM, model="encoder", ids=(1, 2)) as explorer:
         await explorer.press("2", "end")
-        pane, session = explorer.main.query_one(StepsPane), explorer.session
+        pane = explorer.main.query_one(StepsPane)
         moved = StepsPane.Moved(pane)
         assert moved.index > 3
-        pane.show_steps(session.trace.program, session.stops[:3], "text")
+        pane._steps = pane._steps[:3]
         pane.post_message(moved)
         await explorer.press("space")
         assert explorer.app.is_running

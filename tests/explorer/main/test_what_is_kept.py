@@ -19,7 +19,7 @@ def test_nothing_keeps_a_program_whose_steps_were_listed_and_drawn():
     whole = Model.load("encoder").trace("the cat").program
     program = Program(whole.steps, whole.aliases, whole.weights, whole.givens)
     stops = tuple(step.name for step in program.steps)
-    step_lines(program, stops, stops[0])
+    step_lines(program, stops, "")
     bands(program, stops[0])
     rungs(program)
     gone = weakref.ref(program)

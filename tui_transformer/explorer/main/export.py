@@ -32,32 +32,13 @@ from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import Chart
 
-LECTURE = "lecture.toml"
-"""Where the first bookmark goes, unless another name is given."""
-
-EXPORTED_AT_ONCE = 200_000
-"""Cells of a view that are written before the next key; more are written in the background."""
-
-ROW_LIMIT = 100_000
-"""Cells of a row that are copied at most."""
-
-EVERY = 0.1
-"""Seconds between two looks at the screen."""
-
-MOST, MOST_LINES = 1_000, 20_000
-"""Screens of a recording at most, and lines that differ, about 30 MB."""
-
-WALK = "walk"
-MOST_WALKS = 1_000
-"""Recordings in a folder that are given a name that is free."""
-
 
 class Export:
     """Writes and copies what is shown."""
 
     def __init__(self, explored: Exploration, port: Port, tour: Tour, screen: Screen[Any]) -> None:
         self._explored, self._port, self._tour, self._screen = explored, port, tour, screen
-        self._lecture = LECTURE
+        self._lecture = "lecture.toml"
 
     def to_file(self) -> None:
         """Ask for a name, and write what is drawn: the chart, where that has the keys."""
@@ -76,7 +57,7 @@ class Export:
             beside = "difference." if scene.shown == "difference" else "beside."
             what = "gradient." if self._explored.session.backward else beside
         head = f".head{view.head}" if view.heads > 1 else ""
-        large = view.rows.size * view.columns.size > EXPORTED_AT_ONCE
+        large = view.rows.size * view.columns.size > 200_000  # is not written before the next key
 
         def finish(name: str | None) -> None:
             port = self._port
@@ -112,7 +93,7 @@ class Export:
         if scene is None:
             return
         if what == "row":
-            width = min(scene.drawn.columns.size, ROW_LIMIT)
+            width = min(scene.drawn.columns.size, 100_000)
             values = scene.drawn.window(range(scene.place.row, scene.place.row + 1), range(width))[0]
             text, message = "\t".join(map(repr, values.tolist())), f"copied {width:,} numbers"
         elif scene.working is not None:
@@ -216,8 +197,8 @@ class LiveRecording:
         numbers = tuple(self._lines.setdefault(line, len(self._lines)) for line in lines)
         if numbers and (not self._screens or numbers != self._screens[-1][1]):
             self._screens.append((time.monotonic(), numbers))
-        if len(self._screens) < MOST and len(self._lines) < MOST_LINES:
-            later(self._screen.app, EVERY, self._look)
+        if len(self._screens) < 1_000 and len(self._lines) < 20_000:  # of lines that differ, about 30 MB
+            later(self._screen.app, 0.1, self._look)
         else:
             many = f"{len(self._screens):,} screens are recorded, and no more"
             self._port.say(self._port.hint(f"{many}: {{record}} asks for a file"))
@@ -240,7 +221,7 @@ class LiveRecording:
                 return
             self._write(path_of(name), shots())
 
-        names = [f"{WALK}-{number:02}.html" for number in range(1, MOST_WALKS)]
+        names = [f"walk-{number:02}.html" for number in range(1, 1_000)]
         prompt = PromptScreen(
             "Write the recording to",
             value=next((name for name in names if not is_there(path_of(name))), names[-1]),

@@ -39,9 +39,6 @@ KIND = "inside"
 BAR = frozenset("▏▎▍▌▋▊▉█░▒▓━╸╺")
 """Characters of bars, which turned round would say something else."""
 
-READABLE = 100
-"""Columns of words at most."""
-
 
 @dataclass(frozen=True)
 class Spot:
@@ -185,7 +182,7 @@ class InsideScreen(ExplorerScreen[Spot]):
     def _about(self, paint: Paint) -> Iterator[Line]:
         for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
             yield Line(Text("", paint.inks.plain))
-            for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
+            for line in wrap(part, max(min(paint.width - 1, 100), 10)):
                 yield Line(Text(line, paint.inks.plain))
 
     def on_resize(self) -> None:

@@ -39,13 +39,12 @@ from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.step_view import scale_for
 from tui_transformer.views.view import around
 
-LEVELS = 33
 NUMBER = 9
 """Columns of a number."""
 
 LABEL = 14
 BAR = 16
-CURVE_LINES, CURVE_COLUMNS = 9, 60
+CURVE_LINES = 9
 TURN_LINES = 11
 
 
@@ -60,7 +59,7 @@ class Paint:
 
     @cached_property
     def _colors(self) -> Palette:
-        return palette("diverging", self.surface, self.page, LEVELS)
+        return palette("diverging", self.surface, self.page, 33)
 
     def heat(self, values: Floats) -> list[Style]:
         """A style for each of several numbers that are compared; plain where there is no colour."""
@@ -214,7 +213,7 @@ def _weighted(part: Weighted, paint: Paint) -> Iterator[Line]:
 
 def _curve(part: Curve, paint: Paint) -> Iterator[Line]:
     """The curve, with lines at 0 and the point."""
-    inks, width = paint.inks, max(min(CURVE_COLUMNS, paint.width - NUMBER - 5), 8)
+    inks, width = paint.inks, max(min(60, paint.width - NUMBER - 5), 8)
     finite = part.y[np.isfinite(part.y)]
     heights = [*finite.tolist(), 0.0, part.point[1]]
     low, high = min(filter(math.isfinite, heights)), max(filter(math.isfinite, heights))

@@ -23,8 +23,8 @@ from tui_transformer.records import replace
 from tui_transformer.session.scene import Scene
 from tui_transformer.views.flow import Flow, flow_of
 
-SECONDS, EVERY = 0.5, 0.04
-"""How long it takes, and how long a moment of it is seen at least."""
+SECONDS = 0.5
+"""How long it takes."""
 
 PAUSE = 0.7
 """Seconds between two steps of somebody who looks: longer than a key that is held takes to repeat."""
@@ -88,7 +88,7 @@ class Motion:
 
     def _wait(self) -> None:
         if self._scene is not None:
-            self._timer = later(self._screen, EVERY, self._go_on)
+            self._timer = later(self._screen, 0.04, self._go_on)
 
     def _go_on(self) -> None:
         """Show another moment, where nobody waits and the terminal has shown the last."""

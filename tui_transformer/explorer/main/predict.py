@@ -34,9 +34,6 @@ from tui_transformer.session.step_scene import StepScene, around, tile_of
 from tui_transformer.views.step_view import Place, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Tile, View
 
-TALLEST, AROUND, LEAST = 3, 4, 24
-"""Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
-
 
 def operands(session: Session, scene: StepScene) -> tuple[OverlayMatrix, ...]:
     """What a step is made from, around the row that is asked about: nothing in it gives the answer away."""
@@ -126,8 +123,8 @@ class PredictScreen(Dialog[bool]):
         for pane, each in zip(self.query(".operand").results(MatrixPane), self._operands, strict=False):
             pane.cells.marks_row_alone = True  # a column would say what is asked for
             pane.show_matrix(each.view, each.scale, each.tile, row_of(self._scene, each.view), titles=(each.title,))
-        lines = self._scene.view.rows.size * TALLEST + AROUND
-        self.query_one("#both").styles.height = max(lines, LEAST)
+        lines = self._scene.view.rows.size * 3 + 4  # of a small matrix, with what is around its rows
+        self.query_one("#both").styles.height = max(lines, 24)
         self.query_one(LineInput).focus()
 
     def on_resize(self) -> None:
@@ -207,29 +204,22 @@ class PredictScreen(Dialog[bool]):
         lines.cursor = cursor
 
 
-class Predicting:
-    """Asks one question after the other, another one on a step that was asked about, and keeps the score."""
+def predict(explored: Exploration, port: Port, asked: Counter[str]) -> None:
+    """Ask about the step that is shown, and keep the score; where the step was `asked` about, another question."""
+    scene, session, stop = explored.step, explored.session, explored.position.stop
+    if scene is None:
+        port.say(port.hint("there is nothing to predict here: go to a step with {step.next}"))
+        return
+    number, trace = asked[stop], session.trace
+    asked[stop] += 1
 
-    def __init__(self, explored: Exploration, port: Port) -> None:
-        self._explored, self._port = explored, port
-        self._numbers: Counter[str] = Counter()
+    def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
+        if right is not None:
+            port.say(f"{count_answer(right=right)} · {port.hint('{predict} asks again')}")
 
-    def ask(self) -> None:
-        """Ask about the step that is shown."""
-        scene, session, stop = self._explored.step, self._explored.session, self._explored.position.stop
-        if scene is None:
-            self._port.say(self._port.hint("there is nothing to predict here: go to a step with {step.next}"))
-            return
-        number, trace = self._numbers[stop], session.trace
-        self._numbers[stop] += 1
-
-        def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
-            if right is not None:
-                self._port.say(f"{count_answer(right=right)} · {self._port.hint('{predict} asks again')}")
-
-        self._port.ask(
-            "predict",
-            trace.pending([each for each in made_from(trace, stop) if each in trace.program.by_name]),
-            lambda _: (question(trace, scene.view, scene.place, number), operands(session, scene)),
-            lambda made: self._port.open(PredictScreen(made[0], session, scene, made[1]), answered),
-        )
+    port.ask(
+        "predict",
+        trace.pending([each for each in made_from(trace, stop) if each in trace.program.by_name]),
+        lambda _: (question(trace, scene.view, scene.place, number), operands(session, scene)),
+        lambda made: port.open(PredictScreen(made[0], session, scene, made[1]), answered),
+    )

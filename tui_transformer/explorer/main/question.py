@@ -24,17 +24,8 @@ from tui_transformer.views.view import View
 MOST_CHOICES = 4
 """Answers that are offered."""
 
-MOST_OPERANDS = 2
-"""Of what a step is made from, so much is named and shown."""
-
 NOTHING_CHOSEN = "nothing is chosen"
 """What an answer is that was not given."""
-
-CLOSE = 1e-3
-"""How far the sum of a softmax may be from 1, rounded as its shares are."""
-
-LARGEST = 1 << 16
-"""Cells of a row that is looked through for a question."""
 
 
 @dataclass(frozen=True)
@@ -173,18 +164,18 @@ def _shape(trace: Trace, view: View, _: Place) -> Question | None:
 
 
 def made_from(trace: Trace, name: str) -> tuple[str, ...]:
-    """The first steps and weights that a step is made from: nothing in them gives the step away."""
+    """The first two steps and weights that a step is made from: nothing in them gives the step away."""
     program = trace.program
     inputs = program.step(name).inputs if name in program.by_name else ()
     there = [each for each in dict.fromkeys(inputs) if each in program.by_name or each in program.weights]
-    return tuple(there[:MOST_OPERANDS])
+    return tuple(there[:2])
 
 
 def _sum(_: Trace, view: View, place: Place) -> Question | None:
     row = _row(view, place)
     if row is None or row.size < 2 or view.formula != Softmax().formula:
         return None
-    if not abs(float(row.sum(dtype=np.float64)) - 1) < CLOSE:  # set by hand, or nothing may be looked at
+    if not abs(float(row.sum(dtype=np.float64)) - 1) < 1e-3:  # set by hand, or nothing may be looked at
         return None
     choices = ("0", "1", f"{row.size}, the number of columns", "it depends on the sentence")
     shown = " + ".join(_number(value) for value in np.sort(row)[::-1][:MOST_CHOICES])
@@ -212,7 +203,7 @@ QUESTIONS: Mapping[str, Make] = {"word": _word, "shape": _shape, "sum": _sum, "s
 
 def _row(view: View, place: Place) -> Host | None:
     """The values of the row; None where there are too many to look through."""
-    if view.columns.size > LARGEST:
+    if view.columns.size > 1 << 16:
         return None
     row: Host = np.asarray(view.window(range(place.row, place.row + 1), range(view.columns.size))[0])
     return row

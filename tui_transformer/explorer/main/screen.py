@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical
-from textual.events import DescendantFocus, Key, Resize
+from textual.events import DescendantFocus, Key
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_transformer.explorer.guard.compositor import read_style_sheets
-from tui_transformer.explorer.main.counting import Counting
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.enabled_actions import entries
 from tui_transformer.explorer.main.export import Export, LiveRecording
@@ -26,12 +28,12 @@ from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, Mat
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.predict import Predicting
+from tui_transformer.explorer.main.predict import predict
 from tui_transformer.explorer.main.presenter import Panes, Presenter, pane_of
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.keymap import first_key, keys_of
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.requests import Requests
@@ -45,6 +47,11 @@ from tui_transformer.session.pane_fit import arrange
 from tui_transformer.session.position import Position, row_of_word
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.view_state import Size, ViewState
+
+MOMENT = 1.0
+"""Seconds between a digit and what it belongs to."""
+
+COUNTED = ("step.", "head.", "layer.", "sublayer.", "cursor.left", "cursor.right", "cursor.up", "cursor.down")
 
 
 class Parts:
@@ -61,11 +68,77 @@ class Parts:
         self.presenter = presenter = Presenter(explored, panes, requests)
         self.navigation = self.port = port = Navigation(explored, presenter, requests, worker, background)
         self.editing = Editing(explored, presenter, port)
-        self.predicting = Predicting(explored, port)
+        self.predict = partial(predict, explored, port, Counter())
         self.tour = Tour(explored, presenter, port)
         self.recording = LiveRecording(port, screen)
         self.export = Export(explored, port, self.tour, screen)
         self.counting = Counting(explored, presenter)
+
+
+class Counting:
+    """Counts before movements, as in vi: 5 j is five lines down, 1 0 space ten steps on.
+
+    A digit goes to its pane, at once. Where a step or a movement by letters follows within a moment, the digits were
+    its count: the pane that had the keys has them again, and the movement is made as often. Arrows take no count: a
+    digit and an arrow are a pane and a movement in it. As long as the moment lasts, the line of keys says what would be
+    counted; the key for back, escape, ends it.
+
+    Attributes:
+        moment: Seconds between a digit and what it belongs to.
+    """
+
+    def __init__(self, explored: Exploration, presenter: Presenter) -> None:
+        self.moment = MOMENT
+        self._explored, self._presenter, self._screen = explored, presenter, presenter.panes.screen
+        self._digits, self._since = "", 0.0
+        self._view: ViewState | None = None
+        self._timer: Timer | None = None
+
+    def takes(self, event: Key) -> bool:
+        """Whether a key ends a count, or was made as often as one said."""
+        if self._digits and event.time - self._since > self.moment:
+            self.end()
+        if event.character is not None and event.character.isascii() and event.character.isdecimal():
+            self._digit(event.character, event.time)
+            return False
+        digits = self._digits
+        self.end()
+        app = self._screen.app
+        if digits and event.key in keys_of(app, ("back",)):
+            return True
+        arrows = ("left", "right", "up", "down")
+        if not digits or event.key in arrows or event.key not in keys_of(app, COUNTED):
+            return False
+        before, now = self._view, self._explored.view
+        if before is not None and (before.active, before.whole, before.zoom) != (now.active, now.whole, now.zoom):
+            self._explored.change_view(whole=before.whole, zoom=before.zoom)
+            self._presenter.focus(before.active)  # as before the first digit
+
+        def type_it() -> None:
+            """Type the key so often; called by the app, since what a screen sends goes no further than the screen."""
+            for _ in range(int(digits)):
+                app.post_message(Key(event.key, event.character))
+
+        app.call_later(type_it)
+        return True
+
+    def _digit(self, digit: str, now: float) -> None:
+        """Say the count, until the moment is over."""
+        if not self._digits:
+            self._view = self._explored.view
+            if digit == "0":
+                return
+        self._digits, self._since = (self._digits + digit)[-3:], now
+        self._presenter.lines.count(self._digits)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = later(self._screen, self.moment, self.end)
+
+    def end(self) -> None:
+        """Count no key that is typed next."""
+        if self._digits:
+            self._digits = ""
+            self._presenter.lines.count("")
 
 
 REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
@@ -153,8 +226,7 @@ class MainScreen(ExplorerScreen[None]):
         if self.parts.counting.takes(event):
             event.stop()
 
-    def on_resize(self, event: Resize) -> None:
-        del event  # the size is that of the screen
+    def on_resize(self) -> None:
         shown = self.parts.explored.scene
         if shown is None or shown.size != Size(*self.app.size):
             self.parts.presenter.show_now()
@@ -185,7 +257,7 @@ class MainScreen(ExplorerScreen[None]):
     action_match = property(lambda self: self.parts.navigation.go_to_match)
 
     action_tour = property(lambda self: self.parts.tour.begin_or_leave)
-    action_predict = property(lambda self: self.parts.predicting.ask)
+    action_predict = property(lambda self: self.parts.predict)
 
     action_history = property(lambda self: self.parts.editing.turn_back)
     action_edit = property(lambda self: self.parts.editing.ask)

@@ -39,9 +39,6 @@ from tui_transformer.session.tour_stop import (
     tour_of,
 )
 
-PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
-"""The pane that a stop is about, where one is shown at a time."""
-
 ANSWERS = "question 99.9 % → statement 99.9 %"
 LOSS = "the model says question 99.9 %, the target is statement: loss 7.1234"
 """As long as what comes of a stop usually is: before → after, and backward."""
@@ -282,8 +279,8 @@ class Tour:
         else:
             self._presenter.show()
         if not self._panes.arrangement.is_wide:
-            about = "matrix" if self._asking is not None else PANE_OF.get(stop.action or "", "matrix")
-            self._presenter.focus(about)
+            about = "" if self._asking is not None else stop.action
+            self._presenter.focus({"explain": "cell", "chart": "chart"}.get(about or "", "matrix"))
         self._panel.focus()
 
     def _say_outcome(self, text: str) -> None:

@@ -18,24 +18,12 @@ from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
 
-WORD, TALLEST = 16, 5
-"""Columns and lines of a token at most."""
-
 NUMBER = 5
 THICK = (0.02, 0.1, 0.3, 0.6, 0.85)
 """From each of these weights on a line is thicker; below the first there is none."""
 
-NARROWEST, WIDEST = 30, 110
-"""Columns below which words are cut, and columns between the words at most."""
-
 CROWDED = {False: 1, True: 3}
 """How thick a line is at most where every token has one line: of other queries, and of the current one."""
-
-FEWEST = 8
-"""Lines of other queries that are seen at least."""
-
-BENDS = 24
-"""Straight pieces that a line consists of."""
 
 
 class Arcs(GridWidget, can_focus=True):
@@ -85,7 +73,7 @@ class Arcs(GridWidget, can_focus=True):
     def on_resize(self) -> None:
         self._drawn = -1, []
         tokens, before = max(self._weights.shape), self.limits
-        self._pitch = max(min(self.size.height // max(tokens, 1), TALLEST), 1)
+        self._pitch = max(min(self.size.height // max(tokens, 1), 5), 1)
         if self.limits != before:
             self.post_message(self.Moved(self))
         self.lay_out(Grid(tokens, 1, max(self.size.width, 1), self._pitch, gutter=0, header=0))
@@ -107,8 +95,8 @@ class Arcs(GridWidget, can_focus=True):
 
     def _lines(self, top: int) -> list[Text]:
         height, width = self.size.height, self.size.width - self.scrollbar_size_vertical
-        word = WORD if width >= 60 else max((width - NARROWEST) // 2 + 8, 6)
-        canvas = Dots(min(max(width - 2 * (word + 1) - NUMBER - 2, 4), WIDEST), height)
+        word = 16 if width >= 60 else max((width - 30) // 2 + 8, 6)  # where there is less room, words are cut
+        canvas = Dots(min(max(width - 2 * (word + 1) - NUMBER - 2, 4), 110), height)
         plain, quiet, accent = self.ink(), self.ink("arcs--quiet"), self.ink("arcs--accent")
         here = self.at[0]
         shown = [row for row in range(len(self._weights)) if 0 <= self._center(row) - top < height]
@@ -120,7 +108,7 @@ class Arcs(GridWidget, can_focus=True):
             )
             for queries in ([row for row in shown if row != here], [here] if here in shown else [])
         )
-        weaker = len(others) - max(len(shown), FEWEST)
+        weaker = len(others) - max(len(shown), 8)  # so many of them are seen, whatever is shown
         faded = self.ink("arcs--faded") if Surface.of(self.app).depth != "none" else None
         for number, (weight, query, key) in enumerate((*others, *own)):
             style = accent if query == here else faded if number < weaker else quiet
@@ -141,9 +129,8 @@ class Arcs(GridWidget, can_focus=True):
         end = min(max(self._center(key) - top, 0.0), canvas.height - 0.01)
         for k in range(thickness):
             shift, width = (k - (thickness - 1) / 2) / 4, canvas.width - 0.01
-            places = [  # of a line that begins and ends level
-                (width * t, start + shift + (end - start) * t * t * (3 - 2 * t))
-                for t in np.linspace(0, 1, BENDS + 1).tolist()
+            places = [  # of the straight pieces of a line that begins and ends level
+                (width * t, start + shift + (end - start) * t * t * (3 - 2 * t)) for t in np.linspace(0, 1, 25).tolist()
             ]
             for one, other in pairwise(places):
                 canvas.line(one, other, style, alone=True)

@@ -13,8 +13,6 @@ AXIS, BEYOND = "│", "◂▸"
 LINES, HALVES = "━", "╺╸"
 """A column of a bar, and half a one that goes left or right."""
 
-ROUND = (1.0, 2.0, 5.0)
-
 
 @dataclass(frozen=True)
 class BarScale:
@@ -35,7 +33,7 @@ class BarScale:
         """The scale to 1, or where that is too short, to the first of 2, 5, 10, 20, 50 … that holds so much."""
         size = largest if math.isfinite(largest) else 0.0
         power = 10.0 ** max(math.floor(math.log10(size)), 0) if size > 1 else 1.0
-        full = next((power * each for each in ROUND if power * each >= size), 10 * power)
+        full = next((power * each for each in (1.0, 2.0, 5.0) if power * each >= size), 10 * power)
         return cls(full, unit, signed)
 
     @property

@@ -18,10 +18,6 @@ from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views import charts
 
 _SMALLEST = (24, 5)
-_CURVE_GLYPH = "─"
-_LONGEST_NAME = 28
-_BETWEEN = " · "
-"""Separator between the parts of a remark, which goes on in the next line where there is no room."""
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
@@ -67,31 +63,24 @@ class Chart(DrawnWidget):
         return Inks(series, series[0], marked.get_truecolor() if marked else None)
 
     def _heading(self, chart: charts.Chart) -> list[Strip]:
-        """The title, and behind it, in as many lines as it takes, the names of all curves or a remark."""
-        room = self.size.width
+        """The title, and behind it, in as many lines as it takes, the names of all curves or a remark in its parts."""
+        room, colors, axis = self.size.width, self._inks().series, self._axis_style()
+        notes = list[tuple[Segment, ...]]()
+        for index, series in enumerate(chart.series if isinstance(chart, charts.LineChart) else ()):
+            sign = Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis)
+            if colors:
+                color = Color.from_triplet(colors[index % len(colors)])
+                sign = Segment("  ──", axis + Style(color=color))
+            notes.append((sign, Segment(" " + fit_label(series.label, min(cells(series.label), 28)), axis)))
+        remark = chart.note if isinstance(chart, charts.Histogram) else ""
+        notes += [(Segment("  " + fit_label(part, cells(part)), axis),) for part in remark.split(" · ") if part]
         title = fit_label(chart.title, min(cells(chart.title), room))
         lines = [[Segment(title, self.get_component_rich_style("chart--title"))]]
-        for note in self._notes(chart):
+        for note in notes:
             if Segment.get_line_length([*lines[-1], *note]) > room:
                 lines.append([])
             lines[-1] += note
         return [Strip(line).crop(0, room) for line in lines]
-
-    def _notes(self, chart: charts.Chart) -> list[tuple[Segment, ...]]:
-        """Notes after the title: the names of the curves in their colours, or a histogram's statistics."""
-        colors, axis = self._inks().series, self._axis_style()
-
-        def entry(label: str, index: int) -> tuple[Segment, ...]:
-            sign = Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis)
-            if colors:
-                color = Color.from_triplet(colors[index % len(colors)])
-                sign = Segment("  " + _CURVE_GLYPH * 2, axis + Style(color=color))
-            return sign, Segment(" " + fit_label(label, min(cells(label), _LONGEST_NAME)), axis)
-
-        if isinstance(chart, charts.LineChart):
-            return [entry(series.label, index) for index, series in enumerate(chart.series)]
-        note = chart.note if isinstance(chart, charts.Histogram) else ""
-        return [(Segment("  " + fit_label(part, cells(part)), axis),) for part in note.split(_BETWEEN) if part]
 
     def _axis_style(self) -> Style:
         return self.get_component_rich_style("chart--axis")

@@ -33,8 +33,6 @@ _GAP_CELLS = 2.25
 _LABEL_CELLS = 16
 _TICK_CELLS = 9
 _AXIS_LINES = 3
-_MANY_LINES = 6
-_SAMPLES_PER_CELL = 2
 _LARGEST = 1e150
 _ROUNDING = 1e-6
 
@@ -160,7 +158,7 @@ def _mark_values(canvas: _Canvas, values: Sequence[float], *, whole: bool = Fals
     if not 1 / _LARGEST < high - low < _LARGEST:
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
     lines = canvas.height - _AXIS_LINES - canvas.named
-    most = max(lines, 1) if lines < _MANY_LINES else lines // 2 + 1
+    most = max(lines, 1) if lines < 6 else lines // 2 + 1
     fewer = (ticks(low, high, each, whole=whole) for each in range(most, 0, -1))
     places = next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), ())
     _mark_y(canvas, low, high, dict(zip(places, tick_texts(places), strict=True)))
@@ -184,11 +182,12 @@ def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) 
 
 
 def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
-    if chart.values:
-        (_draw_labelled_bars if len(chart.values) <= canvas.height else _draw_many_bars)(canvas, chart)
-
-
-def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
+    """A line a bar with its label and value, where there are so many lines."""
+    if len(chart.values) > canvas.height:
+        _draw_many_bars(canvas, chart)
+        return
+    if not chart.values:
+        return
     figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [
@@ -257,7 +256,7 @@ def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marke
     figure.ruler("y").lim(min(0.0, min(heights)), max(0.0, max(heights)) or 1.0)
     if min(heights) < 0:
         figure.draw(figure.segment((edges[0], edges[-1]), (0, 0), marker="─"))  # the line of 0
-    samples = np.linspace(edges[0], edges[-1], _SAMPLES_PER_CELL * canvas.width, endpoint=False)
+    samples = np.linspace(edges[0], edges[-1], 2 * canvas.width, endpoint=False)
     bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(heights) - 1)
     tops = np.array(heights)[bars]
     for is_marked in (False, True):

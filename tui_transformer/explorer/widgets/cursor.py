@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from rich.style import Style
@@ -21,51 +21,41 @@ from tui_transformer.records import dataclass
 Cell = tuple[int, int]
 """A row and a column."""
 
-CURSOR_KEYS: Mapping[str, str] = {
-    "cursor.left": "left,h",
-    "cursor.right": "right,l",
-    "cursor.up": "up,k",
-    "cursor.down": "down,j",
-    "cursor.top": "ctrl+home",
-    "cursor.bottom": "G",
-    "cursor.row-start": "home",
-    "cursor.row-end": "end",
-    "cursor.page-up": "pageup",
-    "cursor.page-down": "pagedown",
-    "cursor.half-up": "ctrl+u",
-    "cursor.half-down": "ctrl+d",
-    "cursor.wider": "plus,equals_sign",
-    "cursor.narrower": "minus",
-    "cursor.choose": "enter",
-}
-"""The keys of each meaning, separated by commas; the table of all keys takes them from here."""
+
+def _key(name: str, keys: str, action: str, says: str) -> Binding:
+    """Keys of the cursor; their name, by which the user can change them, is the same in every widget."""
+    return Binding(keys, action, says, show=False, id=f"cursor.{name}", tooltip=says)
 
 
-def _key(name: str, action: str, says: str) -> Binding:
-    """A key of the cursor; its name, by which the user can change it, is the same in every widget."""
-    meaning = f"cursor.{name}"
-    return Binding(CURSOR_KEYS[meaning], action, says, show=False, id=meaning, tooltip=says)
-
-
-ACROSS = (_key("left", "step(0, -1)", "Cursor left"), _key("right", "step(0, 1)", "Cursor right"))
-ROW_ENDS = (_key("row-start", "edge(0, -1)", "First column"), _key("row-end", "edge(0, 1)", "Last column"))
-DOWN = (
-    _key("up", "step(-1, 0)", "Cursor up"),
-    _key("down", "step(1, 0)", "Cursor down"),
-    _key("page-up", "page(-1.0)", "One screen up"),
-    _key("page-down", "page(1.0)", "One screen down"),
-    _key("half-up", "page(-0.5)", "Half a screen up"),
-    _key("half-down", "page(0.5)", "Half a screen down"),
-    _key("top", "edge(-1, 0)", "First row"),
-    _key("bottom", "edge(1, 0)", "Last row"),
+ACROSS = (
+    _key("left", "left,h", "step(0, -1)", "Cursor left"),
+    _key("right", "right,l", "step(0, 1)", "Cursor right"),
+    _key("row-start", "home", "edge(0, -1)", "First column"),
+    _key("row-end", "end", "edge(0, 1)", "Last column"),
 )
-ENDS = (_key("row-start", "edge(-1, 0)", "First row"), _key("row-end", "edge(1, 0)", "Last row"))
-ZOOM = (_key("wider", "zoom(1)", "Larger cells"), _key("narrower", "zoom(-1)", "Smaller cells"))
-CHOOSE = (_key("choose", "choose", "Choose what is under the cursor"),)
-CELL_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
-ROW_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, *CHOOSE]
-LINE_KEYS: list[BindingType] = [*DOWN, *ENDS, *CHOOSE]
+DOWN = (
+    _key("up", "up,k", "step(-1, 0)", "Cursor up"),
+    _key("down", "down,j", "step(1, 0)", "Cursor down"),
+    _key("page-up", "pageup", "page(-1.0)", "One screen up"),
+    _key("page-down", "pagedown", "page(1.0)", "One screen down"),
+    _key("half-up", "ctrl+u", "page(-0.5)", "Half a screen up"),
+    _key("half-down", "ctrl+d", "page(0.5)", "Half a screen down"),
+    _key("top", "ctrl+home", "edge(-1, 0)", "First row"),
+    _key("bottom", "G", "edge(1, 0)", "Last row"),
+)
+ENDS = (_key("row-start", "home", "edge(-1, 0)", "First row"), _key("row-end", "end", "edge(1, 0)", "Last row"))
+ZOOM = (
+    _key("wider", "plus,equals_sign", "zoom(1)", "Larger cells"),
+    _key("narrower", "minus", "zoom(-1)", "Smaller cells"),
+)
+CHOOSE = _key("choose", "enter", "choose", "Choose what is under the cursor")
+CELL_KEYS: list[BindingType] = [*ACROSS, *DOWN, *ZOOM, CHOOSE]
+ROW_KEYS: list[BindingType] = [*ACROSS, CHOOSE]
+LINE_KEYS: list[BindingType] = [*DOWN, *ENDS, CHOOSE]
 """The keys of widgets with cells in rows and columns, in one row, and in lines."""
+
+CURSOR_KEYS = {str(each.id): each.key for each in (*ACROSS, *DOWN, *ZOOM, CHOOSE)}
+"""The keys of each meaning; the table of all keys takes them from here."""
 
 
 def next_size(sizes: Sequence[int], size: int, direction: int) -> int | None:
@@ -80,7 +70,8 @@ class Grid:
     """Cells of `cell_width` columns × `cell_height` lines, right of the row labels and below the column labels.
 
     The labels stay while the cells scroll. `slack` are columns, and `slack_lines` lines, behind the last cell, so that
-    the last scroll starts with a whole one.
+    the last scroll starts with a whole one. Where rows are folded, blocks of `block` rows, each with its labels, stand
+    beside each other, and all of them are on the screen.
     """
 
     rows: int
@@ -91,12 +82,19 @@ class Grid:
     header: int
     slack: int = 0
     slack_lines: int = 0
+    block: int = 0
+
+    @property
+    def block_width(self) -> int:
+        """Columns of a block, labels included."""
+        return self.gutter + self.columns * self.cell_width
 
     @property
     def virtual_size(self) -> Size:
         """Size of all cells with their labels and the slack."""
-        width = self.gutter + self.columns * self.cell_width + self.slack
-        return Size(width, self.header + self.rows * self.cell_height + self.slack_lines)
+        down, across = self.block or self.rows, -(-self.rows // self.block) if self.block else 1
+        width, height = self.block_width * across, self.header + down * self.cell_height
+        return Size(width + self.slack, height + self.slack_lines)
 
     @property
     def text_line(self) -> int:
@@ -113,6 +111,8 @@ class Grid:
 
     def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:
         """The rows and columns that are wholly on screen, or that come first, where no cell is."""
+        if self.block:
+            return range(self.rows), range(self.columns)
         down = max((size.height - self.header) // self.cell_height, 1) * self.cell_height
         across = max((size.width - self.gutter) // self.cell_width, 1) * self.cell_width
         rows = _visible(scroll.y, down, self.cell_height, self.rows)
@@ -120,14 +120,17 @@ class Grid:
 
     def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:
         """The cell at a place of the widget, or None on labels and outside."""
-        x, y = place.x - self.gutter, place.y - self.header
+        block, left = divmod(place.x, self.block_width) if self.block else (0, place.x)
+        x, y = left - self.gutter, place.y - self.header
         row, column = (y + scroll.y) // self.cell_height, (x + scroll.x) // self.cell_width
-        inside = x >= 0 and y >= 0 and row < self.rows and column < self.columns
-        return (row, column) if inside else None
+        inside = x >= 0 and 0 <= y < self.virtual_size.height and column < self.columns
+        row += block * self.block
+        return (row, column) if inside and row < self.rows else None
 
     def cell_region(self, cell: Cell, scroll: Offset) -> Region:
-        x = self.gutter + cell[1] * self.cell_width - scroll.x
-        y = self.header + cell[0] * self.cell_height - scroll.y
+        block, row = divmod(cell[0], self.block) if self.block else (0, cell[0])
+        x = block * self.block_width + self.gutter + cell[1] * self.cell_width - scroll.x
+        y = self.header + row * self.cell_height - scroll.y
         return Region(x, y, self.cell_width, self.cell_height)
 
     def scroll_to_show(self, cell: Cell, scroll: Offset, size: Size) -> Offset:
@@ -136,39 +139,6 @@ class Grid:
         y = _reach(scroll.y, cell[0] * self.cell_height, self.cell_height, size.height - self.header)
         beyond = self.virtual_size - size  # of a smaller one it may have been scrolled further
         return Offset(min(x, beyond.width), min(y, beyond.height))
-
-
-@dataclass(frozen=True)
-class FoldedGrid(Grid):
-    """Rows in blocks of `block` beside each other, each with its labels; all of it is on the screen."""
-
-    block: int = 1
-
-    @property
-    def block_width(self) -> int:
-        """Columns of a block, labels included."""
-        return self.gutter + self.columns * self.cell_width
-
-    @property
-    def virtual_size(self) -> Size:
-        return Size(self.block_width * -(-self.rows // self.block), self.block * self.cell_height)
-
-    def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:  # noqa: ARG002 - all are
-        return range(self.rows), range(self.columns)
-
-    def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:  # noqa: ARG002 - it does not scroll
-        block, x = divmod(place.x, self.block_width)
-        row, column = block * self.block + place.y // self.cell_height, (x - self.gutter) // self.cell_width
-        inside = x >= self.gutter and 0 <= place.y < self.virtual_size.height and row < self.rows
-        return (row, column) if inside else None
-
-    def cell_region(self, cell: Cell, scroll: Offset) -> Region:  # noqa: ARG002 - it does not scroll
-        block, row = divmod(cell[0], self.block)
-        x = block * self.block_width + self.gutter + cell[1] * self.cell_width
-        return Region(x, row * self.cell_height, self.cell_width, self.cell_height)
-
-    def scroll_to_show(self, cell: Cell, scroll: Offset, size: Size) -> Offset:  # noqa: ARG002 - all is shown
-        return Offset()
 
 
 def _visible(scroll: int, room: int, step: int, count: int) -> range:

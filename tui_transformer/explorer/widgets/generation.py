@@ -21,12 +21,6 @@ from tui_transformer.text.display import cells, fit_label, visible
 # The text: tokens that were given and tokens that were written
 
 
-LIKELY, UNLIKELY = 0.5, 0.1
-"""Where there is no colour: from here on bold; below underlined."""
-
-NEXT = "_"
-"""Sign at the place of the next token."""
-
 _SPACES = (" ", "\t", "\n")
 
 
@@ -53,12 +47,11 @@ class TokenText(DrawnWidget):
     }
     """
 
+    @dataclass
     class Chosen(Message):
         """The user clicked a token."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     _tokens: tuple[WrittenToken, ...] = ()
     _cursor = 0
@@ -81,7 +74,8 @@ class TokenText(DrawnWidget):
     def draw(self) -> list[Strip]:
         """The lines that there is room for: the one with the cursor, one after it, and as many as fit before."""
         page, height = self.rich_style, self.size.height
-        lines = token_lines([*(token.text for token in self._tokens), NEXT], self.size.width)
+        texts = [*(token.text for token in self._tokens), "_"]  # a sign at the place of the next token
+        lines = token_lines(texts, self.size.width)
         last = max((at for at, line in enumerate(lines) if any(part.token == self._cursor for part in line)), default=0)
         top = max(min(last - height + 2, len(lines) - height), 0)
         self._lines = lines[top : top + height]
@@ -96,7 +90,7 @@ class TokenText(DrawnWidget):
                 return quiet
             if colors.has_color:
                 return colors.styles[round(min(max(0.0, share), 1.0) * (len(colors.styles) - 1))]
-            return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
+            return page + Style(bold=share >= 0.5, underline=share < 0.1)
 
         return [Strip([Segment(part.text, style(part.token)) for part in line if part.text]) for line in self._lines]
 
@@ -163,20 +157,8 @@ def _words(tokens: Sequence[str]) -> Iterator[Line]:
 
 
 KEPT, NOW, FREE = "■", "●", "·"
-WIDTHS = (8, 6, 4, 3, 2, 1)
-"""Columns of a token, the first that lets all tokens fit."""
-
-LABELLED = 3
-"""Columns of a token from which on its word is written over it."""
-
-MOST_FREE = 8
-"""Free tokens that are drawn; how many there are is said in words."""
-
 ATTENTION = "attention"
 """Label of the line of shades that stands for all query heads, where they have none of their own."""
-
-NAMED = 3
-"""Query heads that are named one by one."""
 
 Ink = Literal["plain", "quiet", "kept", "now", "free"]
 INKS: tuple[Ink, ...] = get_args(Ink)
@@ -254,7 +236,7 @@ class CacheMap(DrawnWidget):
 
 def head_label(key_head: int, queries: Sequence[int]) -> str:
     """A key head and who reads it: `K0 ← q0 q1 q2`."""
-    if len(queries) > NAMED:
+    if len(queries) > 3:  # fewer are named one by one
         return f"K{key_head} ← q{queries[0]}–q{queries[-1]}"
     return " ".join([f"K{key_head} ←", *(f"q{query}" for query in queries)])
 
@@ -294,9 +276,10 @@ class _Columns:
         gutter = max(map(cells, [*labels, ATTENTION])) + 1
         room, count = max(width - gutter, 2), len(picture.tokens)
         left = max(picture.limit - count, 0)
-        cell = next((cell for cell in WIDTHS if cell * (count + min(left, 1)) <= room), 1)
+        cell = next((cell for cell in (8, 6, 4, 3, 2) if cell * (count + min(left, 1)) <= room), 1)
         shown = min(count, room // cell - min(left, 1))
-        return cls(picture, gutter, cell, count - shown, min(left, MOST_FREE, room // cell - shown))
+        free = min(left, 8, room // cell - shown)  # a few are drawn; how many there are is said in words
+        return cls(picture, gutter, cell, count - shown, free)
 
     @property
     def tokens(self) -> range:
@@ -304,7 +287,7 @@ class _Columns:
 
     def words(self) -> list[Run]:
         """The words over the columns; where these are narrow, the places of the first and the last."""
-        if self.cell >= LABELLED:
+        if self.cell >= 3:
             words = [visible(self.picture.tokens[token].strip()) for token in self.tokens]
             texts = [set_cell_size(word, self.cell - 1) + " " for word in words]  # an ellipsis would have no room
             return [Run(" " * self.gutter), Run("".join(texts), "quiet")]
@@ -314,21 +297,18 @@ class _Columns:
 
     def head(self, head: int, *, readers: bool, apart: bool) -> Iterator[list[Run]]:
         """A line for a key head, one for the attention of each query head that reads it, and an empty one."""
-        queries = self.picture.queries[head]
-        yield [Run(fit_label(head_label(head, queries), self.gutter)), *self._rows()]
+        queries, count = self.picture.queries[head], len(self.picture.tokens)
+        kept = max(count - self.picture.computed, self.first)
+        yield [
+            Run(fit_label(head_label(head, queries), self.gutter)),
+            Run(self._cell(KEPT) * (kept - self.first), "kept"),
+            Run(self._cell(NOW) * (count - kept), "now"),
+            Run(self._cell(FREE) * self.free, "free"),
+        ]
         for query in queries if readers else ():
             yield self._shades(fit_label(f"q{query} ", self.gutter, "right"), self.picture.attention[query])
         if apart:
             yield []
-
-    def _rows(self) -> list[Run]:
-        kept = len(self.picture.tokens) - self.picture.computed
-        counts = {"kept": max(kept - self.first, 0), "now": len(self.picture.tokens) - max(kept, self.first)}
-        return [
-            Run(self._cell(KEPT) * counts["kept"], "kept"),
-            Run(self._cell(NOW) * counts["now"], "now"),
-            Run(self._cell(FREE) * self.free, "free"),
-        ]
 
     def attention(self, name: str) -> list[Run]:
         """The mean over the query heads, or why there is none."""

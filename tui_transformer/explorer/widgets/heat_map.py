@@ -18,7 +18,7 @@ from tui_transformer.explorer.widgets.cursor import CELL_KEYS, Cell, Grid, GridW
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
 from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
-from tui_transformer.records import replace
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import cells, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
@@ -30,17 +30,7 @@ from tui_transformer.views.numbers import (
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Frame, Scale, Tile, View
 
-CORNERS = 6
-"""Columns of a border that its title cannot have."""
-
-_FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
-
-ARROWS = "→", "←"
-"""What marks a cursor that points at its cell."""
-
-NO_COLUMN = -1
-"""The column of a cursor that marks its row alone."""
 
 
 class HeatMap(GridWidget, can_focus=True):
@@ -77,19 +67,19 @@ class HeatMap(GridWidget, can_focus=True):
     }
     """
 
+    @dataclass
     class Sized(Message):
         """The user made cells wider or narrower: of so many columns, or None as they fit."""
 
-        def __init__(self, width: int | None) -> None:
-            super().__init__()
-            self.width = width
+        width: int | None
 
+    @dataclass
     class TileNeeded(Message):
         """Cells are on screen, or near it, that no tile holds; answer with `supply`."""
 
-        def __init__(self, heat_map: HeatMap, rows: range, columns: range) -> None:
-            super().__init__()
-            self.heat_map, self.rows, self.columns = heat_map, rows, columns
+        heat_map: HeatMap
+        rows: range
+        columns: range
 
         @property
         def control(self) -> HeatMap:
@@ -187,7 +177,7 @@ class HeatMap(GridWidget, can_focus=True):
         if not all(self.extent):
             return Strip.blank(seen.size.width, self.ink())
         self._drawing = self._drawing or self._make_drawing()
-        cursor = (self.at[0], NO_COLUMN) if self.marks_row_alone else self.at
+        cursor = (self.at[0], -1) if self.marks_row_alone else self.at
         strip = self._drawing.line(y, seen.scroll, seen.room.width, cursor)
         return strip.extend_cell_length(seen.size.width, self._drawing.page)
 
@@ -224,7 +214,7 @@ class HeatMap(GridWidget, can_focus=True):
         names = view is not None and view.integer
         number = None
         if width >= SMALLEST_NUMBER_CELL:
-            exact = self.wanted_width is not None and self.wanted_width >= _FIRST_EXACT_WIDTH
+            exact = self.wanted_width is not None and self.wanted_width >= 9
             number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
         table = CellTable(
             uncolored(page) if names else palette(self._scale.kind, surface, page),
@@ -233,7 +223,7 @@ class HeatMap(GridWidget, can_focus=True):
             masked=ink("heat-map--masked"),
             missing=ink("heat-map--missing"),
             cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
-            marks=ARROWS if self.points else None,
+            marks=("→", "←") if self.points else None,
             bar=page + bar_style(surface),
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
@@ -310,6 +300,6 @@ class MatrixPane(Vertical):
 
     def on_resize(self) -> None:
         shown = [visible(title) for title in self._titles]
-        room = self.outer_size.width - CORNERS
+        room = self.outer_size.width - 6  # the border has the others
         title = next((title for title in shown if cells(title) <= room), shown[-1])
         self.border_title = Content(title)

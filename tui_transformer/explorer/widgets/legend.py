@@ -16,15 +16,8 @@ from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Frame, Meeting, Scale
 
-_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
-_NARROWEST_RAMP = 5
+_NARROWEST = 5
 _GAP = "   "
-_WIDEST_PRODUCT, _WIDEST_TERM = 32, 3
-"""Columns of a product and a sum, and of a term in the lines above one another."""
-
-_TO_COME = "·"
-BLANK = "blank"
-"""Sign for a glyph of nothing but spaces."""
 
 
 @careful
@@ -78,11 +71,11 @@ class Legend(Widget):
         text = self.get_component_rich_style("legend--text")
         low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
         room = self.size.width - len(low) - len(high)
-        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
+        ramp = self._ramp(scale, room) if room >= _NARROWEST else [Segment("to", text)]
         segments = [Segment(low, text), *ramp, Segment(high, text)]
         for remark in self._remarks:
             room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
-            if room >= min(cells(remark), _NARROWEST_RAMP):
+            if room >= min(cells(remark), _NARROWEST):
                 segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
         return segments
 
@@ -92,16 +85,16 @@ class Legend(Widget):
         first, second = (short_number(float(value)) for value in numbers[:, done - 1])
         second = f"({second})" if numbers[1, done - 1] < 0 else second
         names, said = (f"{meeting.first} ", f" {meeting.second}"), f"   + {first} · {second} → "
-        room = max(self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT, _NARROWEST_RAMP)
+        room = max(self.size.width - sum(map(cells, names)) - 32, _NARROWEST)  # beside the product and the sum
         lines = numbers / np.maximum(np.abs(numbers).max(axis=1, keepdims=True), np.finfo(float).tiny)
         met = lines[:, max(done - room, 0) : done]
         picture = small_picture(met, Scale("diverging", -1.0, 1.0), Surface.of(self.app), self.rich_style)[0]
         shown = min(numbers.shape[1], room)
-        wide = max(1, min(_WIDEST_TERM, room // shown))
+        wide = max(1, min(3, room // shown))
         return [
             Segment(names[0], text),
             *(Segment(each.text * wide, each.style) for each in picture),
-            Segment(_TO_COME * wide * (shown - len(picture)) + names[1], text),
+            Segment("·" * wide * (shown - len(picture)) + names[1], text),
             Segment(said + short_number(meeting.value), self.rich_style),
         ]
 
@@ -109,8 +102,8 @@ class Legend(Widget):
         """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
         colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
         if not colors.has_color:
-            return [Segment(_glyph_ramp(colors, min(room, _WIDEST_GLYPHS)), self.rich_style)]
-        width = min(room, _WIDEST_RAMP)
+            return [Segment(_glyph_ramp(colors, min(room, 40)), self.rich_style)]
+        width = min(room, 24)
         width -= (width + 1) % 2
         at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
         segments = [Segment(" ", colors.styles[level]) for level in at.tolist()]
@@ -120,11 +113,11 @@ class Legend(Widget):
 
 
 def _glyph_ramp(colors: Palette, width: int) -> str:
-    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
+    """The glyphs of the levels as in the cells, apart from each other, one of spaces as a word; as many as fit."""
     text = ""
     for count in range(len(colors.glyphs), 1, -1):
         at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
-        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
+        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else "blank" for level in at.tolist())
         if len(text) <= width:
             break
     return text[:width]

@@ -16,9 +16,6 @@ from tui_transformer.text.display import visible
 NOWHERE = (-1, 0)
 """The place of a cursor that is on no line."""
 
-MOST_KEPT = 256
-"""Lines whose drawing is kept."""
-
 
 class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
@@ -110,7 +107,7 @@ class LineList(GridWidget, can_focus=True):
         width = seen.size.width
         key = text.plain, text.style, tuple(text.spans), ground, width, seen.bar
         if (strip := self._strips.get(key)) is None:
-            if len(self._strips) >= MOST_KEPT:
+            if len(self._strips) >= 256:
                 self._strips.clear()
             strip = Strip(list(Segment.apply_style(self._segments(text), ground))).adjust_cell_length(width, ground)
             self._strips[key] = strip

@@ -10,9 +10,6 @@ from rich.style import Style
 from rich.theme import Theme
 from textual.widgets import Static
 
-STRONG = ("h1", "h2", "h3", "code", "item.bullet", "table.header")
-"""Parts of a page in the colour of the program."""
-
 
 class _Heading(Heading):
     """A heading of any level, on the left."""
@@ -28,7 +25,8 @@ class _Page(Markdown):
 
     def __init__(self, text: str, strong: Style) -> None:
         super().__init__(text, hyperlinks=False)
-        self._theme = Theme({f"markdown.{part}": strong for part in STRONG})
+        parts = ("h1", "h2", "h3", "code", "item.bullet", "table.header")
+        self._theme = Theme({f"markdown.{part}": strong for part in parts})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with console.use_theme(self._theme):

@@ -26,25 +26,10 @@ MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
 BEYOND_GLYPHS = "▲▼"
 """Signs of values above and below the scale."""
 
-BAR_HEIGHTS, LEAST_BAR = " ▁▂▃▄▅▆▇█", 0.01
-"""Bars by the eighths of a line, and the smallest share that has one."""
+BAR_HEIGHTS = " ▁▂▃▄▅▆▇█"
+"""Bars by the eighths of a line."""
 
-FRONT = "▸"
-"""Sign between a label and its row, where that is being made."""
-
-ROWS_AT_ONCE = 32
-"""Rows whose levels are found together."""
-
-NUMBERS_KEPT = 1 << 12
-"""Numbers whose texts are kept: many are on the screen more than once."""
-
-_CURSOR_CONTRAST = 2.5
-_REVERSE = Style(bold=True, reverse=True)
 _WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
-
-_LONGEST_TICK = 8
-LONGEST = 24
-"""Columns of the label under the cursor at most."""
 _STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 Line = list[Segment]
@@ -91,7 +76,7 @@ class Drawing:
             cells = self._bars(row, columns, cursor, line)
         else:
             cells = self._cells(row, columns, cursor, is_text=is_text)
-        pointer = FRONT if is_text and row == self.front else " "
+        pointer = "▸" if is_text and row == self.front else " "
         return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0], pointer=pointer)
 
     def _strip(
@@ -144,7 +129,7 @@ class Drawing:
         levels, values = self._window(row, columns)
         grid = self.header.grid
         full, below = 8 * grid.cell_height - 1, 8 * (grid.cell_height - 1 - line)
-        seen = np.where(values >= LEAST_BAR, values, 0.0)
+        seen = np.where(values >= 0.01, values, 0.0)
         heights = np.clip(np.ceil(seen * full) - below, 0, 8).astype(int)
         at = cursor[1] - columns.start if row == cursor[0] else -1
         return self.table.bars(levels, heights, at, is_text=line == grid.text_line)
@@ -158,7 +143,7 @@ class Drawing:
         if tile.row <= row < tile.row + height and inside:
             rows, across, known = self._block
             if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
-                rows = range(row, min(row + ROWS_AT_ONCE, tile.row + height))
+                rows = range(row, min(row + 32, tile.row + height))
                 part = tile.values[rows.start - tile.row : rows.stop - tile.row, _within(tile.column, inside)]
                 known = self.table.palette.levels(part, self.scale)
                 self._block = rows, inside, known
@@ -205,7 +190,7 @@ class Header:
         """The label under the cursor in full, instead of those beside it, where its own column cuts it."""
         cell, text = self.grid.cell_width, visible(self.label(cursor))
         end = min(shown.stop, len(columns) * cell)
-        width = min(cells(text), LONGEST, end - shown.start - 2)
+        width = min(cells(text), 24, end - shown.start - 2)
         if cells(text) < cell or width < cell:
             return segments
         middle = (cursor - columns.start) * cell + cell // 2
@@ -219,7 +204,7 @@ class Header:
         cell, texts = self.grid.cell_width, dict[int, str]()
         for column in columns:
             label = self.label(column)
-            texts[column] = fit_label(label, min(cells(label), _LONGEST_TICK))
+            texts[column] = fit_label(label, min(cells(label), 8))
         longest = max(map(cells, texts.values()), default=1)
         step = next(step for step in _STEPS if step * cell >= longest + 2 or step == _STEPS[-1])
         placed: list[tuple[int, int, int]] = []
@@ -262,7 +247,7 @@ class CellTable:
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self._cursor_styles = lru_cache(self._styles_under_cursor)
         self._column = number.column if number else 0
-        self._written = lru_cache(NUMBERS_KEPT)(self._write)
+        self._written = lru_cache(1 << 12)(self._write)  # many are on the screen more than once
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
         """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
@@ -307,10 +292,10 @@ class CellTable:
         """The styles of the brackets and of what is inside."""
         cell, cursor = self._styles[level], self._cursor
         if cell.bgcolor is None or cursor.color is None or not self.palette.has_color:
-            return (cell + _REVERSE,) * 2
+            return (cell + Style(bold=True, reverse=True),) * 2
         if self._number is None:
             return (Style(color=readable((_BLACK, _WHITE), cursor.color), bgcolor=cursor.color, bold=True),) * 2
-        bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, _CURSOR_CONTRAST)
+        bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, 2.5)
         inside = readable((_WHITE, _BLACK), cell.bgcolor)
         return cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)
 
@@ -321,10 +306,6 @@ class CellTable:
 NARROW = 2
 WIDTHS = (NARROW, 6, 9, 12)
 """Columns of a cell without a number, and of others that can be chosen."""
-
-_WIDEST_AUTOMATIC, _TALLEST, _COLUMNS_PER_LINE = 10, 3, 3
-_WIDEST_GUTTER, _NARROWEST_GUTTER = 16, 4
-_SMALLEST_HEIGHT_WITH_HEADER = 3
 
 
 def choose_grid(
@@ -341,18 +322,18 @@ def choose_grid(
         always: Numbers whether every column fits or not.
     """
     rows, columns = shape
-    gutter = min(label_width + 1, _WIDEST_GUTTER, size.width // 4)
-    if gutter < min(_NARROWEST_GUTTER, label_width + 1):
+    gutter = min(label_width + 1, 16, size.width // 4)
+    if gutter < min(4, label_width + 1):
         gutter = 0
-    header = int(size.height >= _SMALLEST_HEIGHT_WITH_HEADER)
+    header = int(size.height >= 3)
     tall = rows + header > size.height
     even = (size.width - gutter - tall) // max(columns, 1)
     automatic = number_width if always else min(max(even, NARROW), 2 * NARROW)
     if even >= number_width:
-        automatic = min(even, max(number_width, _WIDEST_AUTOMATIC))
+        automatic = min(even, max(number_width, 10))
     width = cell_width or automatic
     wide = gutter + columns * width > size.width - tall
-    per_line = NARROW if width < SMALLEST_NUMBER_CELL else _COLUMNS_PER_LINE
-    height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // per_line)
+    per_line = NARROW if width < SMALLEST_NUMBER_CELL else 3
+    height = min((size.height - header - wide) // max(rows, 1), 3, width // per_line)
     slack = (size.width - tall - gutter) % width if wide else 0
     return Grid(rows, columns, width, max(height, 1), gutter, header, slack)

@@ -24,12 +24,6 @@ from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values
 Depth = Literal["truecolor", "256", "standard", "none"]
 Levels = npt.NDArray[np.intp]
 
-READABLE = 4.5
-"""The contrast ratio that WCAG 2 asks of text (level AA)."""
-
-NEARLY_ZERO = 16
-"""Part of the largest value below which a value may look like 0."""
-
 # From the colour nearest to the page to the one furthest from it; signed ones from − to +.
 _ANCHORS: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
     ("sequential", True): ("#0d1228", "#1a2650", "#28427f", "#3a6aab", "#5a9bbd", "#98c8c0", "#d0e2cc", "#f2f5dc"),
@@ -67,9 +61,10 @@ _SERIES: dict[bool, tuple[str, ...]] = {
     False: ("#2d6a9f", "#c26a00", "#8f2f68", "#4f8a3a", "#6a52b3", "#9c2f1e", "#0f7a70", "#444444"),
 }
 
-_SEQUENTIAL_GLYPHS = tuple(glyph * 2 for glyph in " ,:-=+*#%@")
-_SIGNED_GLYPHS = ("==", "-=", "--", " -", "  ", " +", "++", "+#", "##")
-_GLYPHS: dict[ScaleKind, tuple[str, ...]] = {"sequential": _SEQUENTIAL_GLYPHS, "diverging": _SIGNED_GLYPHS}
+_GLYPHS: dict[ScaleKind, tuple[str, ...]] = {
+    "sequential": tuple(glyph * 2 for glyph in " ,:-=+*#%@"),
+    "diverging": ("==", "-=", "--", " -", "  ", " +", "++", "+#", "##"),
+}
 
 _TRUECOLOR_LEVELS = 65
 # Text colours, quiet ones first: those of low values, which are near the page.
@@ -112,8 +107,8 @@ class Palette:
 
     @property
     def has_color(self) -> bool:
-        """Whether colours stand for the levels; otherwise glyphs do."""
-        return not any(glyph.strip() for glyph in self.glyphs)
+        """Whether colours stand for the levels; otherwise glyphs do, of which the last is never blank."""
+        return not self.glyphs[-1].strip()
 
     @property
     def masked(self) -> int:
@@ -134,7 +129,7 @@ class Palette:
         if not scale.low <= 0.0 <= scale.high or not np.isfinite(furthest):
             return steps
         zero = round(float(scale.position(np.zeros(1))[0]) * (len(self.styles) - 1))
-        visible = (steps == zero) & (np.abs(values) > furthest / NEARLY_ZERO)
+        visible = (steps == zero) & (np.abs(values) > furthest / 16)
         return np.clip(steps + np.where(visible, np.sign(values), 0).astype(np.intp), 0, len(self.styles) - 1)
 
 
@@ -182,8 +177,8 @@ def bar_style(surface: Surface) -> Style:
 
 
 @lru_cache(maxsize=256)
-def readable(candidates: tuple[Color, ...], background: Color, contrast: float = READABLE) -> Color:
-    """The first colour with enough contrast to a background, or the one with most."""
+def readable(candidates: tuple[Color, ...], background: Color, contrast: float = 4.5) -> Color:
+    """The first colour with enough contrast to a background, as WCAG 2 asks of text (level AA), or that with most."""
     enough = (color for color in candidates if contrast_ratio(color, background) >= contrast)
     return next(enough, max(candidates, key=lambda color: contrast_ratio(color, background)))
 

@@ -12,26 +12,15 @@ from rich.style import Style
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import CELL_KEYS, ROW_KEYS, Cell, FoldedGrid, Grid, GridWidget, next_size
+from tui_transformer.explorer.widgets.cursor import CELL_KEYS, ROW_KEYS, Cell, Grid, GridWidget, next_size
 from tui_transformer.explorer.widgets.palette import FEW, Picture, Surface, small_picture
 from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import first_fitting, fit_label
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 
-_MISSING = "·"
-_MARK = "▌"
-
 SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Columns of a picture that can be chosen; it has half as many lines."""
-
-SMALLEST, READABLE = 11, 9
-"""Columns of a picture that are chosen where not all tiles fit: on a screen of `ROOMY` columns, and on a narrow one."""
-
-FOLDED = 5
-"""Columns of a picture at least where rows stand beside each other, so that all tiles fit."""
-
-ROOMY = 100
 
 STRETCHED = 2
 """How many times as high as wide a cell of a picture is drawn at most, or as wide as high."""
@@ -154,7 +143,7 @@ class TileGrid(GridWidget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         grid, tiles, page, (rows, columns) = self.grid, self._tiles, self.ink(), self.shown
         first, line = divmod(y + self.scroll_offset.y, grid.cell_height)
-        if isinstance(grid, FoldedGrid):
+        if grid.block:
             rows = range(first, grid.rows, grid.block) if first < grid.block else range(0)
         else:
             rows = range(first, first + (first in rows))
@@ -172,7 +161,7 @@ class TileGrid(GridWidget, can_focus=True):
         if index >= self._tiles.count:
             return [Segment(" " * (side + 1), page)]
         selected = index == self.index
-        mark = Segment(_MARK, self.ink("tile-grid--mark")) if selected else Segment(" ", page)
+        mark = Segment("▌", self.ink("tile-grid--mark")) if selected else Segment(" ", page)
         if line == 0:
             style = self.ink(f"tile-grid--{'selected' if selected else 'label'}")
             return [mark, Segment(fit_label(first_fitting(self._tiles.labels(index), side), side), style)]
@@ -185,7 +174,7 @@ class TileGrid(GridWidget, can_focus=True):
         side = self.side
         values = self._tiles.picture(index, side)
         if values is None:
-            return [[Segment(_MISSING, self.ink("tile-grid--label"))]]
+            return [[Segment("·", self.ink("tile-grid--label"))]]
         down, across = (max(side // max(size, 1), 1) for size in values.shape)
         down, across = min(down, STRETCHED * across), min(across, STRETCHED * down)
         larger = np.repeat(np.repeat(values, down, axis=0), across, axis=1)
@@ -213,16 +202,15 @@ def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: 
         across = columns or max((size.width - gutter) // (side + 1), 1)
         return Grid(-(-count // across), across, side + 1, side // 2 + 1, gutter, header=0)
 
-    def folded(side: int) -> FoldedGrid:
+    def folded(side: int) -> Grid:
         flat = grid(side)
-        blocks = max(size.width // (gutter + flat.columns * flat.cell_width), 1)
-        return FoldedGrid(**vars(flat), block=-(-flat.rows // blocks))
+        return replace(flat, block=-(-flat.rows // max(size.width // flat.block_width, 1)))
 
     def fits(grid: Grid) -> bool:
         return grid.virtual_size.width <= size.width and grid.virtual_size.height <= size.height
 
-    smallest = SMALLEST if size.width >= ROOMY else READABLE
-    sides = range(SIZES[-1], FOLDED - 1, -1) if side is None else (side,)
+    smallest = 11 if size.width >= 100 else 9  # where not all tiles fit
+    sides = range(SIZES[-1], 4, -1) if side is None else (side,)  # the smallest so that rows beside each other fit
     flat = (grid(each) for each in sides if each > smallest or each == side)
     beside = (each for each in map(folded, sides if columns else ()) if each.block < each.rows)
     found = sorted(filter(fits, (*flat, *beside)), key=lambda grid: -grid.cell_width)  # flat ones before as large ones
@@ -238,7 +226,7 @@ def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: 
 # The heads of a step in one row
 
 
-_SMALLEST_SLOT, _NARROWEST = 4, 4
+_NARROWEST = 4
 _GAP, _SMALL_GAP = 2, 1
 
 
@@ -334,7 +322,7 @@ class HeadThumbnails(GridWidget, can_focus=True):
 
     def _lay_out(self, first: int) -> None:
         """Give every head as many columns as there are for it, and draw all anew, beginning with a head if possible."""
-        count, slot, (width, height) = len(self.tiles), _SMALLEST_SLOT, self.size
+        count, slot, (width, height) = len(self.tiles), _NARROWEST, self.size
         if count:
             widest: int = max(tile.shape[1] for tile in self.tiles)
             slot = max(min(widest + _GAP, width // count), min(_NARROWEST, widest) + _SMALL_GAP)

@@ -18,11 +18,9 @@ from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Scale
 
 WIDTHS = (6, 9, 12, 16, 24)
-_NARROWEST, _WIDEST = 9, 24
-_TALLEST = 3
 _GAP = 1
-_WITH_NUMBER, _WITH_SHARE = 16, 11
-"""Columns of a cell in which its number stands behind the word, in full or as a share of two digits."""
+_WITH_NUMBER = 16
+"""Columns of a cell in which its number stands in full behind the word."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ class WordTable(GridWidget, can_focus=True):
         if line:
             return number if line == 1 and below else ""
         room = width - 2
-        if below or width < _WITH_SHARE:
+        if below or width < 11:  # a share of two digits has room from there on
             return word
         behind = f" {number:>7}" if width >= _WITH_NUMBER else f" {value:.2f}".replace(" 0.", " .").rjust(5)
         return fit_label(word, room - len(behind)) + behind
@@ -145,6 +143,6 @@ class WordTable(GridWidget, can_focus=True):
         rows, columns = len(self._cells.rows), len(self._cells.columns)
         gutter = min(max(map(len, self._cells.rows), default=0) + 2, self.size.width // 3)
         even = (self.size.width - gutter - 1) // max(columns, 1)
-        width = self._wanted_width or max(_NARROWEST, min(even, _WIDEST))
-        height = max(1, min((self.size.height - 2) // max(rows, 1), _TALLEST))
+        width = self._wanted_width or max(9, min(even, 24))
+        height = max(1, min((self.size.height - 2) // max(rows, 1), 3))
         self.lay_out(Grid(rows, columns, width, height, gutter, header=1))

@@ -37,19 +37,14 @@ from tui_transformer.text.display import visible
 from tui_transformer.views.inside.cell import short_name
 from tui_transformer.views.step_view import Labels, placed
 
-COLUMN, WIDEST_TABLE = 8, 64
-"""Cells of a number in a table of terms, and of a line of it: in a longer one numbers are far from their names."""
+COLUMN = 8
+"""Cells of a number in a table of terms."""
 
-SHORTEST_LABEL = 4
-
-SHORT_EQUATION, EQUATION_LINES = 32, 2
-"""Characters of an equation that fit every pane, and the lines that a longer one has."""
+EQUATION_LINES = 2
+"""Lines of an equation that does not fit every pane."""
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
-
-FEW_TERMS = 4
-"""Terms of a long sum that are brought into view below what they are."""
 
 
 class CellPane(LineList):
@@ -188,7 +183,7 @@ def _top(first: int, working: CellLines, equation: range, height: int) -> int:
     if not whole and height >= len(equation) + 1 + LEAST_ABOVE:
         room -= len(equation) + 1
     if is_term and not whole and not working.edited:  # of a value that was set: how it was set stands above
-        last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
+        last = terms.stop if len(terms) <= room else terms.start + 5  # a few of many, below what they are
     return max(min(last - room, terms.start if is_term else first), 0)
 
 
@@ -272,7 +267,7 @@ class CellLines:
             else:
                 self._add(self._value(item))
         if equation := explanation.equation:
-            self._add(blank, Block(EQUATION_LINES if len(equation) > SHORT_EQUATION else 1, self._equation_line))
+            self._add(blank, Block(EQUATION_LINES if len(equation) > 32 else 1, self._equation_line))
             self.equation = range(self._ends[-2], self._ends[-1])
         self._add(
             blank,
@@ -353,8 +348,8 @@ class CellLines:
 
     def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Text:
         """The columns that fit beside a label; the last ones are the most telling."""
-        width = min(width, WIDEST_TABLE)
-        most = max((width - SHORTEST_LABEL) // (COLUMN + 1), 1)
+        width = min(width, 64)  # in a longer line numbers are far from their names
+        most = max((width - 4) // (COLUMN + 1), 1)
         columns = "".join(f" {text:>{max(COLUMN, cell_len(text))}}" for text in texts[-most:])
         text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
         return text.append(columns, style)

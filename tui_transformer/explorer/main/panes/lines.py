@@ -46,23 +46,14 @@ from tui_transformer.views.inside.cell import short_name
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""
 
-ROOM_FOR_MENUS = 120
-"""Columns of a terminal whose line of keys names each menu; a smaller one has their keys together."""
-
 CARD = "card"
 """The name of the card of a tour."""
 
 ASKS, ENDS = "-asks", "-ends"
 """Its classes while a question is open, and at the last stop."""
 
-LEAST_SHOWN = 0.00005
-"""Seconds of computing a step that are worth saying."""
-
 DIGITS = 6
 """Significant digits of the cell."""
-
-NEAR, NEAR_WIDTH = 2, 32
-"""Nearest words of the one line, and the columns that they have."""
 
 RANDOM = (
     "random weights: nothing is learned, every number is computed",
@@ -118,7 +109,7 @@ class Lines:
         where = "" if scene.is_told else where  # a tour counts its own stops
         seconds = 0.0 if step is None else step.seconds
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
-        spent = f" · {took}" if seconds >= LEAST_SHOWN else ""
+        spent = f" · {took}" if seconds >= 0.00005 else ""
         lines: dict[str, Callable[[], Line]] = {
             "title": lambda: _title(session, self._requests.doing or _state(session, where), spent, width, inks),
             "crumbs": lambda: _crumbs(session, stop, step, where, width, inks),
@@ -156,7 +147,7 @@ class Lines:
         named = {action.id: action for action in ACTIONS if action.id not in hidden}
         others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
         always = [named[name] for name in ALWAYS if name in named]
-        if width < ROOM_FOR_MENUS:
+        if width < 120:  # there is no room to name each: their keys stand together
             menus = [each for each in in_use([named[name] for name in MENUS], app) if each.shown]
             others = [each for each in others if each.id not in MENUS]
             if menus:
@@ -295,7 +286,7 @@ def _cell_line(scene: StepScene, inks: Inks) -> Text:
             line.append(f"  {visible(scene.edited)}", inks.accent)
         for i, near in enumerate(scene.near or ()):
             line.append(f"  {visible(near.of)} ≈ " if i else "  nearest ", inks.quiet)
-            line.append(near_words(near.words[:NEAR], NEAR_WIDTH), inks.plain)
+            line.append(near_words(near.words[:2], 32), inks.plain)
     return line
 
 

@@ -46,11 +46,6 @@ from tui_transformer.text.vocabulary import Vocabulary
 
 SOFTMAX = Softmax().formula
 
-ROUNDING = 1e-3
-"""How far from 1 a row of rounded shares may sum to."""
-
-NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
-
 
 class MatrixPair(Container):
     """Two matrices, of which the second is shown only where a scene has one beside."""
@@ -165,7 +160,8 @@ class ChartPane(Chart, can_focus=True):
         """Show the chart of a scene, or why there is none."""
         why = ""
         if scene.chart is None:
-            why = "computing" if scene.waits or scene.kind is not None else NO_CHART * (scene.step is not None)
+            none = "Token IDs have no chart: they are names of words, and no sizes." if scene.step is not None else ""
+            why = "computing" if scene.waits or scene.kind is not None else none
         if (scene.chart, why) != (self.chart, self.why):
             self.show(scene.chart, why)
 
@@ -192,22 +188,11 @@ def scale_note(scene: StepScene) -> str:
     values = scene.tile.values
     whole, without_keys = values.shape[1] == scene.view.columns.size, np.isnan(values).all(axis=1)
     sums = np.nansum(values[~without_keys], axis=1) if whole else np.empty(0)
-    if (abs(sums - 1) > ROUNDING).any():
+    if (abs(sums - 1) > 1e-3).any():  # shares are rounded
         return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
     if scene.view.edited and not len(sums):
         return ""  # of rows that are not drawn whole nothing is known
     return "a row without a visible key sums to 0" if whole and without_keys.any() else "every row sums to 1"
-
-
-WORD, PIECE, READING = 24, 16, 28
-"""Cells of a word alone, and of a piece and what it stands for, where all of a line fits."""
-
-SHORT_READING, IN_SENTENCE = 20, 22
-"""Cells of what a piece stands for at least, and of what is said behind the words of the sentence."""
-
-
-SCROLL_BAR = 1
-"""Columns that are left to it whether it is there or not."""
 
 
 class VocabularyPane(Vertical):
@@ -282,7 +267,7 @@ class VocabularyPane(Vertical):
         style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
         text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
         said = f"  in the sentence{f' × {uses}' if uses > 1 else ''}" if uses else ""
-        room = self.entries.viewport.width - len(text.plain) - (IN_SENTENCE if uses else 0)
+        room = self.entries.viewport.width - len(text.plain) - (22 if uses else 0)
         text.append_text(self._written(token_id, style, room))
         text.append(said, style)
         return text
@@ -292,12 +277,13 @@ class VocabularyPane(Vertical):
         words = self._vocabulary
         word = "" if words is None else words.word(token_id)
         if words is None or words.kind == "words":
-            return Text(fit_label(word, max(WORD, min(cells(word), room))), style)
+            return Text(fit_label(word, max(24, min(cells(word), room))), style)
         reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
         explained = "" if reading in (word, label) else visible(reading)
-        piece = max(PIECE, min(cells(label), room - SHORT_READING))
-        reads = min(max(room - piece, min(cells(explained) + 2, SHORT_READING)), READING)
+        short = 20  # columns that the reading has at least
+        piece = max(16, min(cells(label), room - short))
+        reads = min(max(room - piece, min(cells(explained) + 2, short)), 28)
         return Text(fit_label(label, piece), style).append(fit_label(f"  {explained}", reads), quiet)
 
     @on(Input.Changed)
@@ -354,6 +340,6 @@ class TextPane(VerticalScroll, can_focus=True):
         self._draw()
 
     def _draw(self) -> None:
-        width = self.content_size.width - SCROLL_BAR
+        width = self.content_size.width - 1  # left to the scroll bar, whether it is there or not
         for words in self.query_children("#words").results(Static):
             words.update(Text.assemble(*((text, INKS[ink]) for text, ink in self._drawn(width).pieces)))

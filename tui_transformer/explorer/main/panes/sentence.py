@@ -112,9 +112,6 @@ NAMES = ("source ", "target ")
 BETWEEN = "  "
 """Between two tokens."""
 
-CHIP = 4
-"""Columns of a token that its word and its numbers do not have: a blank on both sides, and what is between."""
-
 INKS = ("quiet", "chip", "row", "column", "unknown")
 
 
@@ -205,7 +202,7 @@ class SentencePane(Widget, can_focus=True):
     @staticmethod
     def _chip_cells(sentence: Sentence, token: Token, place: int) -> int:
         words = " ".join(filter(None, sentence.written(token)))
-        return cell_len(words) + len(f"{token.id} @{place}") + CHIP
+        return cell_len(f" {words} {token.id} @{place}{BETWEEN}")
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Remember what is there: the focus that follows may show another sentence there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import ClassVar
 
@@ -23,8 +23,6 @@ from tui_transformer.session.pane_fit import PANES
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.whole.scene import reader
 from tui_transformer.text.display import visible
-
-NO_DETAILS: Mapping[str, str] = {}
 
 NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
 """Meaning of the numbers in the list of steps."""
@@ -74,30 +72,23 @@ class StepsPane(LineList):
 
     _steps: tuple[StepLine, ...] = ()
     _place = 0
-    _details: Mapping[str, str] = NO_DETAILS
+    _details: Mapping[str, str] = {}
 
     def show_scene(self, scene: Scene) -> None:
-        """Show the stops with the numbers that they have beside."""
-        session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
-        title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
-        self.border_title = title
-        program = session.trace.program
-        here = reader(program, stop) if stop in program.weights else stop
-        self.show_steps(program, session.stops, here, numbers)
-
-    def show_steps(
-        self, program: Program, stops: Sequence[str], current: str, details: Mapping[str, str] = NO_DETAILS
-    ) -> None:
         """Show the stops, with the cursor on the current one.
 
-        `details` stand in place of formulas and shapes, and take the room that they need.
+        The numbers that they have beside stand in place of formulas and shapes, and take the room that they need.
         """
-        lines = step_lines(program, stops, current)
-        if lines is not self._steps or details != self._details:
-            self._steps, self._details = lines, details
+        session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
+        self.border_title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
+        program = session.trace.program
+        here = reader(program, stop) if stop in program.weights else stop
+        lines = step_lines(program, tuple(session.stops), _layer(program, here))
+        if lines is not self._steps or numbers != self._details:
+            self._steps, self._details = lines, numbers
             self._place = min(self._place, len(lines) - 1)
             self.show(len(lines), self._drawn)
-        place = next((i for i, line in enumerate(lines) if line.stop == current and not line.heading), None)
+        place = next((i for i, line in enumerate(lines) if line.stop == here and not line.heading), None)
         if place is not None:
             self.cursor = self._place = place
 
@@ -137,13 +128,9 @@ class StepsPane(LineList):
         return text
 
 
-def step_lines(program: Program, stops: Sequence[str], current: str) -> tuple[StepLine, ...]:
-    """Lines for all stops. Layers that the current stop is not in are closed, where there are several."""
-    return _lines(program, tuple(stops), _layer(program, current))
-
-
 @by_program
-def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
+def step_lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
+    """Lines for all stops. Layers but the current one are closed, where there are several."""
     lines: list[StepLine] = []
     for layer, members in groupby(stops, lambda stop: _layer(program, stop)):
         lines += _layer_lines(program, layer, list(members), is_open=layer == current or not _closable(layer))
@@ -165,13 +152,9 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
         inside = list(members)
         yield StepLine(inside[-1], group_title(sublayer), depth=1, heading=True, first=inside[0])
         for stop in inside:
-            yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
-
-
-def formula_text(program: Program, stop: str) -> str:
-    """The formula in a few characters: the guide's, unless the step is given."""
-    op = program.step(stop).op
-    return op.formula if isinstance(op, Parameter) else step_text(stop).short or op.formula
+            op, words = program.step(stop).op, step_text(stop)
+            short = "" if isinstance(op, Parameter) else words.short  # what is given has no formula of the guide
+            yield StepLine(stop, words.title, short or op.formula, depth=2)
 
 
 def _closable(layer: str) -> bool:

@@ -41,12 +41,6 @@ COLUMNS = (
 )
 """Meaning of a column of a picture, as there is room to say it."""
 
-AROUND_LEGEND = 5
-"""Columns of the border that a legend leaves to it."""
-
-MOST_KEPT = 512
-"""Pictures whose segments are kept."""
-
 MARKS = {"tall": ("▐", "█"), "upper": ("▝", "▜"), "lower": ("▗", "▟")}
 """Beside the current token's row, a line or half a line high: alone, and where the bar of the frame is too."""
 
@@ -201,7 +195,7 @@ class WholePane(Widget, can_focus=True):
         frame = "border" if not here else "focused" if self.has_focus else "accent"
         ink, words = self._ink[frame], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
-        legend = _legend(pictures, placement.width - AROUND_LEGEND)
+        legend = _legend(pictures, placement.width - 5)  # which the border has
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
         for pieces in lines[top + 1 : bottom]:
             pieces.append((placement.left, [Segment("│", ink)]))
@@ -284,7 +278,7 @@ class WholePane(Widget, can_focus=True):
             return known[1]
         cells = np.repeat(values, 2, axis=0) if tall else values
         drawn = [Cells(line) for line in small_picture(cells, scale, Surface.of(self.app), self._page)]
-        if len(self._tiles_drawn) >= MOST_KEPT:
+        if len(self._tiles_drawn) >= 512:
             self._tiles_drawn.clear()
         self._tiles_drawn[id(values), tall] = values, drawn  # kept with it, so that no other has its number
         return drawn
