@@ -38,6 +38,12 @@ def test_the_label_under_the_cursor_is_whole_and_the_columns_stay(name):
         assert all(word == "car…" for word in line.replace(name, " ").split() if "x" not in word), cursor
 
 
+@pytest.mark.parametrize("name", ["a", "日本", "海が好き", "é", ""])
+def test_every_label_is_as_wide_as_its_column_however_wide_its_characters_are(name):
+    header = Header(lambda _: name, Grid(1, 6, 7, 1, gutter=0, header=1), Style(), Style(bold=True))
+    assert [segment.cell_length for segment in header.segments(range(6), 9, range(42))] == [7] * 6
+
+
 def line_of_labels(name: str, cursor: int) -> str:
     """The labels of columns that are all too narrow, with one under the cursor."""
     grid = Grid(1, 12, 5, 1, gutter=0, header=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -61,43 +61,26 @@ class Drawing:
 
     def line(self, y: int, scroll: Offset, width: int, cursor: Cell) -> Strip:
         """One line of the screen, `width` columns wide."""
-        grid = self.header.grid
+        grid, label, pointer, style = self.header.grid, "", " ", self.header.plain
         columns = grid.visible_columns(scroll, width)
-        if y < grid.header:
-            hidden = scroll.x - columns.start * grid.cell_width
-            shown = range(hidden, hidden + width - grid.gutter)
-            return self._strip("", self.header.segments(columns, cursor[1], shown), columns, scroll, width)
+        across, hidden = len(columns) * grid.cell_width, scroll.x - columns.start * grid.cell_width
         row, line = divmod(y - grid.header + scroll.y, grid.cell_height)
-        if row >= grid.rows:
+        if y < grid.header:
+            cells = self.header.segments(columns, cursor[1], range(hidden, hidden + width - grid.gutter))
+        elif row >= grid.rows:
             return Strip.blank(width, self.page)
-        is_text = line == grid.text_line
-        label = self.row_label(row) if is_text else ""
-        if self.bars:
+        elif self.bars:
             cells = self._bars(row, columns, cursor, line)
         else:
-            cells = self._cells(row, columns, cursor, is_text=is_text)
-        pointer = "▸" if is_text and row == self.front else " "
-        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0], pointer=pointer)
-
-    def _strip(
-        self,
-        label: str,
-        cells: Line,
-        columns: range,
-        scroll: Offset,
-        width: int,
-        *,
-        marked: bool = False,
-        pointer: str = " ",
-    ) -> Strip:
-        gutter, cell_width = self.header.grid.gutter, self.header.grid.cell_width
-        room, hidden = max(width - gutter, 0), scroll.x - columns.start * cell_width
-        shown: Iterable[Segment] = cells
-        if hidden or room != len(columns) * cell_width:
-            shown = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
-        fitted = fit_label(label, gutter - 1, "right") + pointer * min(gutter, 1)
-        style = self.header.marked if marked and label else self.header.plain
-        return Strip([Segment(fitted, style), *shown], gutter + room).crop(0, width)
+            cells = self._cells(row, columns, cursor, is_text=line == grid.text_line)
+        if y >= grid.header and line == grid.text_line:
+            label, pointer = self.row_label(row), "▸" if row == self.front else " "
+            style = self.header.marked if row == cursor[0] and label else style
+        room, shown = max(width - grid.gutter, 0), cells
+        if hidden or room != across:
+            shown = list(Strip(cells, across).crop_extend(hidden, hidden + room, self.page))
+        fitted = fit_label(label, grid.gutter - 1, "right") + pointer * min(grid.gutter, 1)
+        return Strip([Segment(fitted, style), *shown], grid.gutter + room).crop(0, width)
 
     def _cells(self, row: int, columns: range, cursor: Cell, *, is_text: bool) -> Line:
         if columns != self._kept_columns:
@@ -141,20 +124,17 @@ class Drawing:
         values = np.zeros(len(columns), dtype=tile.values.dtype)
         inside = range(max(columns.start, tile.column), min(columns.stop, tile.column + width))
         if tile.row <= row < tile.row + height and inside:
+            there = slice(inside.start - tile.column, inside.stop - tile.column)
             rows, across, known = self._block
             if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
                 rows = range(row, min(row + 32, tile.row + height))
-                part = tile.values[rows.start - tile.row : rows.stop - tile.row, _within(tile.column, inside)]
+                part = tile.values[rows.start - tile.row : rows.stop - tile.row, there]
                 known = self.table.palette.levels(part, self.scale)
                 self._block = rows, inside, known
-            at = _within(columns.start, inside)
-            values[at] = tile.values[row - tile.row, _within(tile.column, inside)]
+            at = slice(inside.start - columns.start, inside.stop - columns.start)
+            values[at] = tile.values[row - tile.row, there]
             levels[at] = known[row - rows.start]
         return levels, values
-
-
-def _within(first: int, part: range) -> slice:
-    return slice(part.start - first, part.stop - first)
 
 
 @dataclass(frozen=True)
@@ -177,17 +157,15 @@ class Header:
         width = self.grid.cell_width - 1
         if width + 1 < SMALLEST_NUMBER_CELL:
             return self._ticks(columns, cursor, shown)
-        cells = [
+        segments = [
             Segment(
-                fit_label(self.label(column), width, "center").rjust(width) + " ",
-                self.marked if column == cursor else self.plain,
+                fit_label(self.label(column), width, "center") + " ", self.plain if column != cursor else self.marked
             )
             for column in columns
         ]
-        return self._with_whole(cells, columns, cursor, shown) if cursor in columns else cells
-
-    def _with_whole(self, segments: list[Segment], columns: range, cursor: int, shown: range) -> list[Segment]:
-        """The label under the cursor in full, instead of those beside it, where its own column cuts it."""
+        if cursor not in columns:
+            return segments
+        # the label under the cursor in full, instead of those beside it, where its own column cuts it
         cell, text = self.grid.cell_width, visible(self.label(cursor))
         end = min(shown.stop, len(columns) * cell)
         width = min(cells(text), 24, end - shown.start - 2)
