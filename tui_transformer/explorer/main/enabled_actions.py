@@ -68,16 +68,12 @@ def refused_anywhere(session: Session) -> dict[str, str]:
     return {name: reason for name, reason in useless.items() if reason}
 
 
-_OPENS = re.compile(r"open\('([\w-]+)'\)")
-"""An action that opens a tool, which may need what the model has not."""
-
-
 def entries(menu: str, session: Session, stop: str, scene: StepScene | None, actions: Sequence[Action]) -> list[Entry]:
     """The entries of a menu, each with its title and why it cannot be done now; `{undo}` in a reason is a key."""
     reasons, by_id = refused(session, stop, scene), {action.id: action for action in actions}
 
     def reason(action: Action) -> str:
-        tool = _OPENS.fullmatch(action.action)
+        tool = re.fullmatch(r"open\('([\w-]+)'\)", action.action)  # a tool may need what the model has not
         return reasons.get(action.id, "") or (missing(tool[1], session) if tool else "")
 
     chosen = ((letter, by_id[meaning]) for letter, meaning in MENUS[menu].entries.items())

@@ -105,11 +105,18 @@ class Export:
 
     def bookmark(self) -> None:
         """Ask for a lecture and a line of notes, and append the place; the lecture that goes on is suggested."""
+
+        def check(name: str) -> None:
+            path = path_of(name)
+            check_lecture_name(path)
+            if is_there(path):
+                read_lecture(path)
+
         prompt = PromptScreen(
             "Bookmark this place in",
             value=str(self._tour.file or self._lecture),
             hint="a lecture, to which it is appended: --tour FILE opens with it",
-            check=_check_lecture,
+            check=check,
             replaces=True,
         )
         self._port.open(prompt, self._ask_notes)
@@ -137,14 +144,6 @@ def check_name(name: str) -> Path:
     path = path_of(name)
     check_suffix(path)
     return path
-
-
-def _check_lecture(name: str) -> None:
-    """Raise InputError where a file is no lecture."""
-    path = path_of(name)
-    check_lecture_name(path)
-    if is_there(path):
-        read_lecture(path)
 
 
 def stop_at(session: Session, position: Position, notes: str = "") -> Stop:

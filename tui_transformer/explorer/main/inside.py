@@ -23,6 +23,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface
@@ -64,22 +65,6 @@ class Spot:
     def place(self, session: Session) -> Place:
         """The place in the view of the step."""
         return place_of(session.trace.program.axes(self.name), self.index)
-
-    def moved(self, session: Session, along: int, by: int) -> Spot:
-        """So many cells further along an axis, counted from the last; the same where there is none."""
-        axes, place = session.trace.program.axes(self.name), len(self.index) + along
-        if place < 0:
-            return self
-        index = list(self.index)
-        index[place] = max(0, min(index[place] + by, axes[place].size - 1))
-        return replace(self, index=tuple(index))
-
-    def look(self, session: Session) -> Inside:
-        """The inside of the cell."""
-        trace, explained = session.trace, None
-        if self.gradient:
-            explained = explain_gradient(trace, session.gradients, session.loss_targets, self.name, self.index)
-        return inside_of(trace, self.name, self.index, session.labels, explained)
 
 
 class InsideLines(LineList):
@@ -126,7 +111,7 @@ class InsideScreen(ExplorerScreen[Spot]):
         super().__init__()
         self.spots = [spot]
         self.inside: Inside | None = None
-        self._port = port
+        self._port, self._list = port, InsideLines(id="inside")
         self._lines: list[Line] = []
         self._requests = Requests(
             self, port.worker, self._show_border, lambda: self.session.model.backend.device == "cpu"
@@ -141,27 +126,31 @@ class InsideScreen(ExplorerScreen[Spot]):
         return self.spots[-1]
 
     def compose(self) -> ComposeResult:
-        yield InsideLines(id="inside")
+        yield self._list
         yield Static(id="inside-keys", markup=False)
 
     def on_mount(self) -> None:
         self._list.focus()
         self._look()
 
-    @property
-    def _list(self) -> LineList:
-        return self.query_one(LineList)
-
     def _look(self) -> None:
         spot, session = self.spot, self.session
         self._show_border()
+
+        trace = session.trace
+
+        def look(_: Task) -> Inside:
+            explained = None
+            if spot.gradient:
+                explained = explain_gradient(trace, session.gradients, session.loss_targets, spot.name, spot.index)
+            return inside_of(trace, spot.name, spot.index, session.labels, explained)
 
         def show(inside: Inside) -> None:
             self.inside = inside
             self._draw(keep=False)
 
-        cost = session.trace.pending((spot.name,)) if spot.name in session.trace.program.by_name else 0
-        self._requests.ask(KIND, cost, lambda _: spot.look(session), show)
+        cost = trace.pending((spot.name,)) if spot.name in trace.program.by_name else 0
+        self._requests.ask(KIND, cost, look, show)
 
     def _draw(self, *, keep: bool) -> None:
         if self.inside is None:
@@ -196,19 +185,15 @@ class InsideScreen(ExplorerScreen[Spot]):
         title = f"{'∂loss/∂ ' if spot.gradient else ''}{step_text(spot.name).label} · {spot.name}"
         depth = f" · {len(self.spots) - 1} followed" if len(self.spots) > 1 else ""
         self._list.border_title = Content(visible(f"Look inside · {title}{depth}"))
-        self._list.border_subtitle = Content(visible(self._requests.doing or self._leads()))
-        named = [action for action in INSIDE if action.id != "second" or self._line().second is not None]
-        self.query_one("#inside-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)
-
-    def _leads(self) -> str:
-        """Where the line under the cursor leads to."""
-        targets = (self._line().target, self._line().second)
-        keys = [first_key(self.app, meaning) for meaning in ("cursor.choose", "second")]
-        return " · ".join(
-            f"{key}: {target.name}[{', '.join(map(str, target.index))}]"
-            for key, target in zip(keys, targets, strict=True)
+        line = self._line()
+        leads = " · ".join(
+            f"{first_key(self.app, meaning)}: {target.name}[{', '.join(map(str, target.index))}]"
+            for meaning, target in (("cursor.choose", line.target), ("second", line.second))
             if target is not None
         )
+        self._list.border_subtitle = Content(visible(self._requests.doing or leads))
+        named = [action for action in INSIDE if action.id != "second" or line.second is not None]
+        self.query_one("#inside-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)
 
     def _line(self) -> Line:
         at = self._list.cursor
@@ -230,10 +215,17 @@ class InsideScreen(ExplorerScreen[Spot]):
             self._look()
 
     def action_cell(self, by: int) -> None:
-        self._replace(self.spot.moved(self.session, -1, by))
+        self._move(-1, by)
 
     def action_head(self, by: int) -> None:
-        self._replace(self.spot.moved(self.session, -3, by))
+        self._move(-3, by)
+
+    def _move(self, along: int, by: int) -> None:
+        """Look so many cells further along an axis, counted from the last, where there is such an axis."""
+        axes, index = self.session.trace.program.axes(self.spot.name), list(self.spot.index)
+        if len(axes) + along >= 0:
+            index[along] = max(0, min(index[along] + by, axes[along].size - 1))
+            self._replace(replace(self.spot, index=tuple(index)))
 
     def action_step(self, direction: int) -> None:
         stops = [stop for stop in self.session.stops if stop in self.session.trace.program.by_name]

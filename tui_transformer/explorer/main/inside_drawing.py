@@ -21,20 +21,8 @@ from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit_label
+from tui_transformer.views.inside import parts
 from tui_transformer.views.inside.cell import written
-from tui_transformer.views.inside.parts import (
-    Allowed,
-    Bars,
-    Curve,
-    Equation,
-    Inside,
-    Note,
-    Number,
-    NumberRows,
-    Product,
-    Turn,
-    Weighted,
-)
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.step_view import scale_for
 from tui_transformer.views.view import around
@@ -71,15 +59,15 @@ class Paint:
         return [self._colors.styles[level] if level < len(self._colors.styles) else self.inks.quiet for level in levels]
 
 
-def lines_of(inside: Inside, paint: Paint) -> list[Line]:
+def lines_of(inside: parts.Inside, paint: Paint) -> list[Line]:
     """All lines: what the parts are, from the operands down to the cell, and how exact it is."""
     plain, quiet, accent = paint.inks.plain, paint.inks.quiet, paint.inks.accent
     edited = ("  set by hand, ablated or patched", accent) if inside.edited else ("", quiet)
     heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
     lines = [Line(_line(*heading))]
     for before, part in zip((None, *inside.parts), inside.parts, strict=False):
-        follows = isinstance(part, Number | Equation) and isinstance(before, Number | Equation)
-        if not (follows or isinstance(part, Note)):
+        follows = isinstance(part, parts.Number | parts.Equation) and isinstance(before, parts.Number | parts.Equation)
+        if not (follows or isinstance(part, parts.Note)):
             lines.append(Line(Text("", plain)))
         lines += _DRAW[type(part)](part, paint)
     numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
@@ -87,13 +75,13 @@ def lines_of(inside: Inside, paint: Paint) -> list[Line]:
     return [*lines, Line(Text("", plain)), Line(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
 
 
-def _words(part: Note | Equation, paint: Paint) -> Iterator[Line]:
-    before, ink = ("", paint.inks.quiet) if isinstance(part, Note) else ("  ", paint.inks.accent)
+def _words(part: parts.Note | parts.Equation, paint: Paint) -> Iterator[Line]:
+    before, ink = ("", paint.inks.quiet) if isinstance(part, parts.Note) else ("  ", paint.inks.accent)
     for line in textwrap.wrap(part.text, max(paint.width - len(before) - 1, 10)):
         yield Line(Text(f"{before}{line}", ink))
 
 
-def _number(part: Number, paint: Paint) -> Iterator[Line]:
+def _number(part: parts.Number, paint: Paint) -> Iterator[Line]:
     name = fit_label(part.name, max(LABEL, min(cells(part.name), paint.width // 2)))
     where = f"{part.source.name.rpartition('.')[2]}{list(part.source.index)}" if part.source is not None else ""
     says = part.note or where
@@ -105,7 +93,7 @@ def _number(part: Number, paint: Paint) -> Iterator[Line]:
 # A row times a column
 
 
-def _product(part: Product, paint: Paint) -> Iterator[Line]:
+def _product(part: parts.Product, paint: Paint) -> Iterator[Line]:
     """Terms at the left, the column above the cell at the right, the row before it below."""
     inks, left = paint.inks, max(paint.width - NUMBER - 6, 0)
     shown = list(part.shown)
@@ -145,7 +133,7 @@ def _with_right_side(text: Text, left: int, mark: tuple[str, Style], number: tup
 # Tables
 
 
-def _bars(part: Bars, paint: Paint) -> Iterator[Line]:
+def _bars(part: parts.Bars, paint: Paint) -> Iterator[Line]:
     inks = paint.inks
     labels = max((cells(bar.label) for bar in part.bars), default=0)
     width = min(max(labels, cells(part.title), 4), 22 if paint.width < 100 else 2 * LABEL)
@@ -167,7 +155,7 @@ def _bars(part: Bars, paint: Paint) -> Iterator[Line]:
         yield Line(Text(f"  and {part.others:,} more{rest}", inks.quiet))
 
 
-def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Line]:
+def _number_rows(part: parts.NumberRows, paint: Paint) -> Iterator[Line]:
     inks, room = paint.inks, max((paint.width - LABEL - 5) // (NUMBER + 1), 1)
     yield Line(Text(f"  {part.title}", inks.quiet))
     marked = next((row.marked for row in part.rows if row.marked is not None), 0)
@@ -184,7 +172,7 @@ def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Line]:
         yield Line(text, row.source)
 
 
-def _weighted(part: Weighted, paint: Paint) -> Iterator[Line]:
+def _weighted(part: parts.Weighted, paint: Paint) -> Iterator[Line]:
     """A line a row: its share as a bar, and what it adds to every column; below them the sums."""
     inks, head = paint.inks, LABEL + 19
     room = max((paint.width - head - 2) // (NUMBER + 1), 1)
@@ -211,7 +199,7 @@ def _weighted(part: Weighted, paint: Paint) -> Iterator[Line]:
 # Drawings
 
 
-def _curve(part: Curve, paint: Paint) -> Iterator[Line]:
+def _curve(part: parts.Curve, paint: Paint) -> Iterator[Line]:
     """The curve, with lines at 0 and the point."""
     inks, width = paint.inks, max(min(60, paint.width - NUMBER - 5), 8)
     finite = part.y[np.isfinite(part.y)]
@@ -240,7 +228,7 @@ def _curve(part: Curve, paint: Paint) -> Iterator[Line]:
     yield Line(Text(f"{'':>{NUMBER}} ● {part.x_name} = {x} → {y}", inks.accent))
 
 
-def _turn(part: Turn, paint: Paint) -> Iterator[Line]:
+def _turn(part: parts.Turn, paint: Paint) -> Iterator[Line]:
     """Two arrows from the origin: before, dotted, and after."""
     inks, half = paint.inks, TURN_LINES
     canvas, reach = Dots(2 * half, TURN_LINES), max(*map(abs, (*part.before, *part.after)), 1e-9) * 1.1
@@ -265,7 +253,7 @@ def _turn(part: Turn, paint: Paint) -> Iterator[Line]:
         yield Line(text.append(*words.get(line, ("", inks.plain))))
 
 
-def _allowed(part: Allowed, paint: Paint) -> Iterator[Line]:
+def _allowed(part: parts.Allowed, paint: Paint) -> Iterator[Line]:
     inks, width = paint.inks, 6
     columns = around(part.marked[1], len(part.columns), max((paint.width - LABEL - 4) // (width + 1), 1))
     heads = "".join(f"{fit_label(part.columns[k], width, 'right')} " for k in columns)
@@ -297,14 +285,14 @@ def _short(value: Any) -> str:
 
 
 _DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Line]]] = {
-    Note: _words,
-    Equation: _words,
-    Number: _number,
-    Product: _product,
-    Bars: _bars,
-    NumberRows: _number_rows,
-    Weighted: _weighted,
-    Curve: _curve,
-    Turn: _turn,
-    Allowed: _allowed,
+    parts.Note: _words,
+    parts.Equation: _words,
+    parts.Number: _number,
+    parts.Product: _product,
+    parts.Bars: _bars,
+    parts.NumberRows: _number_rows,
+    parts.Weighted: _weighted,
+    parts.Curve: _curve,
+    parts.Turn: _turn,
+    parts.Allowed: _allowed,
 }

@@ -36,6 +36,7 @@ class Motion:
     def __init__(self, screen: ExplorerScreen[None]) -> None:
         self._screen = screen
         self._app: Any = screen.app
+        self._pair = screen.query_one(MatrixPair)
         self._scene: Scene | None = None
         self._flow: tuple[tuple[range, range], Flow | None] | None = None
         self._began, self._stepped = 0.0, -math.inf
@@ -115,14 +116,9 @@ class Motion:
         else:
             self._show(moment(scene, flow, (time.monotonic() - self._began) / SECONDS))
 
-    @property
-    def _pair(self) -> MatrixPair:
-        return self._screen.query_one(MatrixPair)
-
     def _show(self, scene: Scene) -> None:
         draw_together(self._screen)
-        pair = self._pair
-        carefully(pair, partial(pair.show_scene, scene))
+        carefully(self._pair, partial(self._pair.show_scene, scene))
 
 
 def way_to(pair: MatrixPair, scene: Scene) -> Flow | None:

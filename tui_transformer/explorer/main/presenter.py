@@ -13,7 +13,7 @@ from textual.widget import Widget
 from tui_transformer.errors import InputError, reason
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.failures import carefully, say
-from tui_transformer.explorer.main.panes.lines import Lines, is_random
+from tui_transformer.explorer.main.panes.lines import INSTEAD, Lines, is_random
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.prompt import STALE
@@ -36,11 +36,9 @@ from tui_transformer.session.pane_fit import (
 )
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene, lacks, scene
-from tui_transformer.session.session import TEXT, VOCABULARY
 from tui_transformer.session.step_scene import tile_of
 from tui_transformer.session.store import AT_ONCE, Failed, Part, Reading, worked_out
 from tui_transformer.session.view_state import Shown, Size
-from tui_transformer.session.words import WORDS
 from tui_transformer.views.view import Tile
 
 if TYPE_CHECKING:
@@ -336,11 +334,11 @@ class Panes:
 
     def focus(self) -> None:
         """Give the keys to the pane that is active, or to what stands in its place."""
-        name, stop = self.arrangement.active, self._explored.position.stop
-        selector = f"#{name}"
+        name = self.arrangement.active
         if name == "matrix":
-            selector = {VOCABULARY: "#entries", **dict.fromkeys(WORDS, "#text")}.get(stop, "#matrix HeatMap")
-        self.screen.set_focus(self.screen.query_one(selector, Widget))
+            name = INSTEAD.get(self._explored.position.stop, name)
+        inside = {"matrix": "#matrix HeatMap", "vocabulary": "#entries"}
+        self.screen.set_focus(self.screen.query_one(inside.get(name, f"#{name}"), Widget))
 
     def _keep_focus(self, stop: str, *, turned: bool) -> None:
         """Give the keys to the active pane where another one had them, what had them is gone, or nothing had them."""
@@ -348,7 +346,7 @@ class Panes:
         place = None if focused is None else place_of(focused)
         if focused is not None and place is None:
             return  # the card of a tour, or a box to type in
-        pane, own = INSIDE.get(place or ""), {VOCABULARY: VOCABULARY, **dict.fromkeys(WORDS, TEXT)}.get(stop, "matrix")
+        pane, own = INSIDE.get(place or ""), INSTEAD.get(stop, "matrix")
         gone = place != own if place != OVERLAY else "-both" not in arrangement
         elsewhere = turned and pane != arrangement.active
         if elsewhere or pane not in arrangement.names or (pane == "matrix" and gone):

@@ -254,7 +254,12 @@ class Tour:
         self._put(stop, shown, shown.position)
         if has_outcome(stop):
             cost = outcome_cost(shown)
-            self._port.ask("tour", cost, lambda task: outcome(shown, stop, task.report), self._say_outcome)
+
+            def say(text: str) -> None:
+                if self._is_at(stop):
+                    self._panel.say(text)
+
+            self._port.ask("tour", cost, lambda task: outcome(shown, stop, task.report), say)
 
     def _put(self, stop: Stop, shown: Scenery, position: Position) -> None:
         """Put the screen at a position of the session that a stop shows."""
@@ -282,10 +287,6 @@ class Tour:
             about = "" if self._asking is not None else stop.action
             self._presenter.focus({"explain": "cell", "chart": "chart"}.get(about or "", "matrix"))
         self._panel.focus()
-
-    def _say_outcome(self, text: str) -> None:
-        if self._state is not None:
-            self._panel.say(text)
 
     def _paragraphs(self, told: Lecture, number: int) -> tuple[str, ...]:
         """Text that the card of a stop may say; its outcome is not known yet."""

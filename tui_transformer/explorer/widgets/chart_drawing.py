@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.report.svg import chart_svg
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, tick_texts, ticks
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, tick_texts, ticks
 from tui_transformer.views.numbers import short_number
 
 SERIES_GLYPHS = "*+ox#@%&"
@@ -115,15 +115,20 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
         marker: Any = SERIES_GLYPHS[index % len(SERIES_GLYPHS)]
         if colors := canvas.inks.series:
             marker = _marker("braille", colors[index % len(colors)])
-        for run in _finite_runs(series.logarithms if chart.logarithmic else series):
-            signal = figure.signal(*run, marker=marker)
-            figure.draw(signal.lines() if len(run[0]) > 1 else signal)
+        drawn = series.logarithms if chart.logarithmic else series
+        points = zip(drawn.x, drawn.y, strict=True)
+        for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
+            if finite:
+                x, y = (list(map(_drawable, values)) for values in zip(*run, strict=True))
+                signal = figure.signal(x, y, marker=marker)
+                figure.draw(signal.lines() if len(x) > 1 else signal)
     figure.axes(style="rounded")
     if chart.logarithmic:  # of more than one value
         _mark_powers(canvas, [value for series in chart.series for value in series.y if 0 < value < math.inf])
-    x = [_drawable(value) for series in chart.series for value in series.x if math.isfinite(value)]
-    if x:
-        _mark_x(canvas, min(x), max(max(x), min(x) + 1) if chart.counted else max(x), whole=chart.counted)
+    places = [_drawable(value) for series in chart.series for value in series.x if math.isfinite(value)]
+    if places:
+        low, high = min(places), max(places)
+        _mark_x(canvas, low, max(high, low + 1) if chart.counted else high, whole=chart.counted)
     if not chart.logarithmic:
         _mark_values(canvas, [value for series in chart.series for value in series.y])
     for axis, label in (("x", chart.x_label), ("y", chart.y_label)):
@@ -219,7 +224,14 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     least = (max([0.0, *heights]) - min([0.0, *heights])) / (4 * canvas.height)
     heights = [height if abs(height) >= least else 0.0 for height in heights]
     _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
-    figure.ruler("x").ticks(*_some_labels(chart, canvas.width))
+    first, step = 0, max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / canvas.width), 1)
+    if chart.labels[0].isdecimal():  # round numbers
+        power = 10 ** math.floor(math.log10(step))
+        step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= step)
+        first = -int(chart.labels[0]) % step
+    places = list(range(first, len(chart.labels), step))
+    labels = [fit_label(chart.labels[place], min(cells(chart.labels[place]), _TICK_CELLS)) for place in places]
+    figure.ruler("x").ticks(places, labels)
     if chart.logarithmic:
         powers = list(range(math.ceil(max(heights)) + 1))
         figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
@@ -273,29 +285,9 @@ _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
 }
 
 
-def _finite_runs(series: Series) -> Iterator[tuple[list[float], list[float]]]:
-    points = list(zip(series.x, series.y, strict=True))
-    for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
-        if finite:
-            x, y = zip(*run, strict=True)
-            yield [_drawable(value) for value in x], [_drawable(value) for value in y]
-
-
 def _drawable(value: float) -> float:
     """Height of a number on the chart: 0 where it is not finite, at most the largest that plotext can scale."""
     return max(min(value, _LARGEST), -_LARGEST) if math.isfinite(value) else 0.0
-
-
-def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
-    step = max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / width), 1)
-    if chart.labels[0].isdecimal():
-        first, power = int(chart.labels[0]), 10 ** math.floor(math.log10(step))
-        step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= step)
-        places = list(range(-first % step, len(chart.labels), step))
-    else:
-        places = list(range(0, len(chart.labels), step))
-    labels = (chart.labels[place] for place in places)
-    return places, [fit_label(label, min(cells(label), _TICK_CELLS)) for label in labels]
 
 
 def _bar_marker(marked: bool, inks: Inks, *, fine: bool = False) -> Any:  # noqa: FBT001

@@ -30,31 +30,37 @@ def _key(name: str, keys: str, action: str, says: str) -> Binding:
 ACROSS = (
     _key("left", "left,h", "step(0, -1)", "Cursor left"),
     _key("right", "right,l", "step(0, 1)", "Cursor right"),
-    _key("row-start", "home", "edge(0, -1)", "First column"),
-    _key("row-end", "end", "edge(0, 1)", "Last column"),
 )
 DOWN = (
     _key("up", "up,k", "step(-1, 0)", "Cursor up"),
     _key("down", "down,j", "step(1, 0)", "Cursor down"),
+)
+TO_ENDS = (
+    _key("top", "ctrl+home", "edge(-1, 0)", "First row"),
+    _key("bottom", "G", "edge(1, 0)", "Last row"),
+)
+ROW_ENDS = (
+    _key("row-start", "home", "edge(0, -1)", "First column"),
+    _key("row-end", "end", "edge(0, 1)", "Last column"),
+)
+ENDS = (_key("row-start", "home", "edge(-1, 0)", "First row"), _key("row-end", "end", "edge(1, 0)", "Last row"))
+PAGES = (
     _key("page-up", "pageup", "page(-1.0)", "One screen up"),
     _key("page-down", "pagedown", "page(1.0)", "One screen down"),
     _key("half-up", "ctrl+u", "page(-0.5)", "Half a screen up"),
     _key("half-down", "ctrl+d", "page(0.5)", "Half a screen down"),
-    _key("top", "ctrl+home", "edge(-1, 0)", "First row"),
-    _key("bottom", "G", "edge(1, 0)", "Last row"),
 )
-ENDS = (_key("row-start", "home", "edge(-1, 0)", "First row"), _key("row-end", "end", "edge(1, 0)", "Last row"))
 ZOOM = (
     _key("wider", "plus,equals_sign", "zoom(1)", "Larger cells"),
     _key("narrower", "minus", "zoom(-1)", "Smaller cells"),
 )
 CHOOSE = _key("choose", "enter", "choose", "Choose what is under the cursor")
-CELL_KEYS: list[BindingType] = [*ACROSS, *DOWN, *ZOOM, CHOOSE]
-ROW_KEYS: list[BindingType] = [*ACROSS, CHOOSE]
-LINE_KEYS: list[BindingType] = [*DOWN, *ENDS, CHOOSE]
+CELL_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, *DOWN, *PAGES, *TO_ENDS, *ZOOM, CHOOSE]
+ROW_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, CHOOSE]
+LINE_KEYS: list[BindingType] = [*DOWN, *PAGES, *TO_ENDS, *ENDS, CHOOSE]
 """The keys of widgets with cells in rows and columns, in one row, and in lines."""
 
-CURSOR_KEYS = {str(each.id): each.key for each in (*ACROSS, *DOWN, *ZOOM, CHOOSE)}
+CURSOR_KEYS = {str(each.id): each.key for each in (*ACROSS, *DOWN, *TO_ENDS, *ROW_ENDS, *PAGES, *ZOOM, CHOOSE)}
 """The keys of each meaning; the table of all keys takes them from here."""
 
 

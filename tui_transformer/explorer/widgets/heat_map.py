@@ -19,7 +19,7 @@ from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
 from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
 from tui_transformer.records import dataclass, replace
-from tui_transformer.text.display import cells, visible
+from tui_transformer.text.display import first_fitting, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
     SMALLEST_NUMBER_CELL,
@@ -29,8 +29,6 @@ from tui_transformer.views.numbers import (
 )
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Frame, Scale, Tile, View
-
-_LABELS_KEPT = 4096
 
 
 class HeatMap(GridWidget, can_focus=True):
@@ -131,8 +129,8 @@ class HeatMap(GridWidget, can_focus=True):
         self._view, self._scale, self._tile, self._requested = view, scale, tile, None
         self._number_width = number_width
         self._label_width = widest_label(view.rows)
-        self._row_label = lru_cache(_LABELS_KEPT)(view.rows.label)
-        self._column_label = lru_cache(_LABELS_KEPT)(view.columns.label)
+        self._row_label = lru_cache(4096)(view.rows.label)
+        self._column_label = lru_cache(4096)(view.columns.label)
         self.at = cursor or self.at
         self._lay_out(start)
 
@@ -299,7 +297,5 @@ class MatrixPane(Vertical):
         self._legend.show(None)
 
     def on_resize(self) -> None:
-        shown = [visible(title) for title in self._titles]
-        room = self.outer_size.width - 6  # the border has the others
-        title = next((title for title in shown if cells(title) <= room), shown[-1])
-        self.border_title = Content(title)
+        titles = [visible(title) for title in self._titles]
+        self.border_title = Content(first_fitting(titles, self.outer_size.width - 6))  # the border has the others

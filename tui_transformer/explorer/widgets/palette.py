@@ -101,7 +101,6 @@ class Palette:
     `glyphs` has two columns for each level: blank where colour shows the level.
     """
 
-    kind: ScaleKind
     styles: tuple[Style, ...]
     glyphs: tuple[str, ...]
 
@@ -120,17 +119,14 @@ class Palette:
         with np.errstate(invalid="ignore"):
             position = scale.position(np.asarray(values, dtype=np.float64))
         hidden = np.isnan(position) | np.isneginf(values)
-        steps = np.rint(np.where(hidden, 0.0, position) * (len(self.styles) - 1)).astype(np.intp)
-        return np.where(hidden, self.masked, self._off_zero(steps, np.where(hidden, 0.0, values), scale))
-
-    def _off_zero(self, steps: Levels, values: Values, scale: Scale) -> Levels:
-        """Levels where what is not nearly 0 does not look like 0, however few levels there are."""
-        furthest = max(abs(scale.low), abs(scale.high))
-        if not scale.low <= 0.0 <= scale.high or not np.isfinite(furthest):
-            return steps
-        zero = round(float(scale.position(np.zeros(1))[0]) * (len(self.styles) - 1))
-        visible = (steps == zero) & (np.abs(values) > furthest / 16)
-        return np.clip(steps + np.where(visible, np.sign(values), 0).astype(np.intp), 0, len(self.styles) - 1)
+        last, furthest = len(self.styles) - 1, max(abs(scale.low), abs(scale.high))
+        steps = np.rint(np.where(hidden, 0.0, position) * last).astype(np.intp)
+        if scale.low <= 0.0 <= scale.high and np.isfinite(furthest):
+            # what is not nearly 0 does not look like 0, however few levels there are
+            zero, known = round(float(scale.position(np.zeros(1))[0]) * last), np.where(hidden, 0.0, values)
+            off = (steps == zero) & (np.abs(known) > furthest / 16)
+            steps = np.clip(steps + np.where(off, np.sign(known), 0).astype(np.intp), 0, last)
+        return np.where(hidden, self.masked, steps)
 
 
 @lru_cache(maxsize=64)
@@ -138,16 +134,16 @@ def palette(kind: ScaleKind, surface: Surface, plain: Style, levels: int = _TRUE
     """The palette of a kind of scale, of at most so many levels; glyphs in the plain style where there is no colour."""
     if surface.depth == "none":
         glyphs = _GLYPHS[kind]
-        return Palette(kind, (plain,) * len(glyphs), glyphs)
+        return Palette((plain,) * len(glyphs), glyphs)
     colors = ramp(kind, surface, levels)
     inks = tuple(map(Color.parse, _INKS[surface.depth, surface.dark]))
     styles = tuple(Style(color=readable(inks, color), bgcolor=color) for color in colors)
-    return Palette(kind, styles, ("  ",) * len(colors))
+    return Palette(styles, ("  ",) * len(colors))
 
 
 def uncolored(plain: Style) -> Palette:
     """The palette of numbers that are names, as token IDs are: none is more than another."""
-    return Palette("sequential", (plain,), ("  ",))
+    return Palette((plain,), ("  ",))
 
 
 def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> list[Color]:
@@ -209,8 +205,13 @@ Picture = list[list[Segment]]
 def small_picture(tile: Values, scale: Scale, surface: Surface, page: Style, levels: int = LEVELS) -> Picture:
     """Draw a matrix, a column for each of its columns and a line for two of its rows."""
     colors = palette(scale.kind, surface, page, levels)
-    if not colors.has_color:
-        return _glyphs(tile, scale, colors)
+    if not colors.has_color:  # of each pair of rows the value further from 0
+        padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
+        upper, lower = padded[::2], padded[1::2]
+        further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
+        levels_shown = colors.levels(np.where(further, lower, upper), scale)
+        glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
+        return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels_shown.tolist()]
     at = colors.levels(tile, scale)
     below = np.vstack([at[1::2], np.full((len(at) % 2, at.shape[1]), -1)])
     blocks = _blocks(colors, page)
@@ -231,13 +232,3 @@ def _blocks(colors: Palette, page: Style) -> list[list[Segment]]:
 
     paints = (*(style.bgcolor for style in colors.styles), None, None)
     return [[block(top, bottom) for bottom in paints] for top in paints]
-
-
-def _glyphs(tile: Values, scale: Scale, colors: Palette) -> Picture:
-    """Two rows a line: of each pair the value further from 0."""
-    padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
-    upper, lower = padded[::2], padded[1::2]
-    further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
-    levels = colors.levels(np.where(further, lower, upper), scale)
-    glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
-    return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels.tolist()]

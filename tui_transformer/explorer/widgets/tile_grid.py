@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from rich.cells import cell_len
@@ -71,10 +71,7 @@ class TileGrid(GridWidget, can_focus=True):
     grid = Grid(0, 1, SIZES[0] + 1, SIZES[0] // 2 + 1, gutter=1, header=0)
     _tiles = NOTHING
     _wanted_side: int | None = None
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._pictures: dict[int, Picture] = {}
+    _pictures: dict[int, Picture]
 
     def show(self, tiles: Tiles, selected: int) -> None:
         self._tiles = tiles
@@ -128,7 +125,7 @@ class TileGrid(GridWidget, can_focus=True):
         self.post_message(self.Moved(self))
 
     def restyled(self) -> None:
-        self._pictures.clear()
+        self._pictures = {}
 
     def _lay_out(self, selected: int) -> None:
         """Choose the places for the size, and draw everything anew, with a tile selected."""
@@ -137,7 +134,7 @@ class TileGrid(GridWidget, can_focus=True):
             gutter = cell_len(tiles.row_label((tiles.count - 1) // tiles.columns)) + 1
         grid = choose_grid(tiles.count, tiles.columns, self.size, gutter, self._wanted_side)
         self.at = divmod(selected, grid.columns)
-        self._pictures.clear()
+        self._pictures = {}
         self.lay_out(grid, Offset(columns.start * grid.cell_width, rows.start * grid.cell_height))
 
     def render_line(self, y: int) -> Strip:
@@ -166,12 +163,11 @@ class TileGrid(GridWidget, can_focus=True):
             style = self.ink(f"tile-grid--{'selected' if selected else 'label'}")
             return [mark, Segment(fit_label(first_fitting(self._tiles.labels(index), side), side), style)]
         if index not in self._pictures:
-            self._pictures[index] = self._draw(index)
+            self._pictures[index] = self._draw(index, side)
         return [mark, *_padded(self._pictures[index], line - 1, side, page)]
 
-    def _draw(self, index: int) -> Picture:
+    def _draw(self, index: int, side: int) -> Picture:
         """A tile's picture, every cell as many times as there is room for."""
-        side = self.side
         values = self._tiles.picture(index, side)
         if values is None:
             return [[Segment("·", self.ink("tile-grid--label"))]]
@@ -251,10 +247,7 @@ class HeadThumbnails(GridWidget, can_focus=True):
     scale = Scale("sequential", 0.0, 1.0)
     _of = 0
     _shape = (0, 0)
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._pictures: dict[int, Picture] = {}
+    _pictures: dict[int, Picture]
 
     def show(
         self, tiles: Sequence[Values], selected: int, scale: Scale, of: int = 0, shape: tuple[int, int] = (0, 0)
@@ -292,7 +285,7 @@ class HeadThumbnails(GridWidget, can_focus=True):
         self._lay_out(0)
 
     def restyled(self) -> None:
-        self._pictures.clear()
+        self._pictures = {}
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
@@ -327,7 +320,7 @@ class HeadThumbnails(GridWidget, can_focus=True):
             widest: int = max(tile.shape[1] for tile in self.tiles)
             slot = max(min(widest + _GAP, width // count), min(_NARROWEST, widest) + _SMALL_GAP)
         tall = max(self.get_content_height(self.size, self.size, width), height)
-        self._pictures.clear()
+        self._pictures = {}
         slack = (width + _GAP) % slot if count * slot > width + _GAP else 0
         self.lay_out(Grid(1, count, slot, tall, gutter=0, header=0, slack=slack), Offset(first * slot, 0))
 

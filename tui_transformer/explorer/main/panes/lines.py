@@ -16,15 +16,7 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.explorer.main.enabled_actions import refused
-from tui_transformer.explorer.shell.actions.main import (
-    ACTIONS,
-    ALWAYS,
-    COUNTED,
-    FOCUSED,
-    KEY_LINE,
-    MENU_KEYS,
-    ON_CARD,
-)
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, MENU_KEYS, ON_CARD
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line, keymap_of
 from tui_transformer.explorer.shell.keys import MENUS

@@ -97,27 +97,12 @@ class MatrixPair(Container):
         width = number_width(step) if both else 0
         if step.alone is None:
             titles = matrix_titles(scene.session, step, wide=scene.arrangement.is_wide, both=both)
-            self.first.show_matrix(
-                step.view,
-                step.scale,
-                step.tile,
-                step.place,
-                titles=titles,
-                note=scale_note(step),
-                number_width=width,
-                frame=step.frame,
-            )
+            own, note = (step.view, step.scale, step.tile, step.place), scale_note(step)
+            self.first.show_matrix(*own, titles=titles, note=note, number_width=width, frame=step.frame)
         pane = self.second if step.alone is None else self.first
         if overlay is not None and (both or pane is self.first):
-            pane.show_matrix(
-                overlay.view,
-                overlay.scale,
-                overlay.tile,
-                step.place,
-                titles=(overlay.title,),
-                note=overlay.note,
-                number_width=width,
-            )
+            beside = overlay.view, overlay.scale, overlay.tile, step.place
+            pane.show_matrix(*beside, titles=(overlay.title,), note=overlay.note, number_width=width)
 
     @on(HeatMap.Moved)
     def _moved(self, event: HeatMap.Moved) -> None:
@@ -252,7 +237,7 @@ class VocabularyPane(Vertical):
         if words is None:
             return
         count = words.size if self._hits is None else len(self._hits)
-        self.entries.show(count, self._line)
+        self.entries.show(count, partial(self._line, words))
         repeated = f" · {words.repeated} repeated" if words.repeated else ""
         hits = "" if self._hits is None else f" · {count:,} found"
         self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{hits}"
@@ -261,22 +246,20 @@ class VocabularyPane(Vertical):
         """The ID of a line: the words of the sentence first, then the others in order."""
         return entry_of(self._first, index) if self._hits is None else self._hits[index]
 
-    def _line(self, index: int) -> Text:
+    def _line(self, words: Vocabulary, index: int) -> Text:
         token_id = self._entry(index)
         uses = self._uses[token_id]
         style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
         text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
         said = f"  in the sentence{f' × {uses}' if uses > 1 else ''}" if uses else ""
         room = self.entries.viewport.width - len(text.plain) - (22 if uses else 0)
-        text.append_text(self._written(token_id, style, room))
-        text.append(said, style)
-        return text
+        text.append_text(self._written(words, token_id, style, room))
+        return text.append(said, style)
 
-    def _written(self, token_id: int, style: Style, room: int) -> Text:
+    def _written(self, words: Vocabulary, token_id: int, style: Style, room: int) -> Text:
         """A word, or a piece and what it stands for where that is something else, in as many columns as there are."""
-        words = self._vocabulary
-        word = "" if words is None else words.word(token_id)
-        if words is None or words.kind == "words":
+        word = words.word(token_id)
+        if words.kind == "words":
             return Text(fit_label(word, max(24, min(cells(word), room))), style)
         reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)

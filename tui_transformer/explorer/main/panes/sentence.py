@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -82,29 +82,6 @@ class Sentence:
         if part:
             yield part
 
-    def mark(self, places: Sequence[int]) -> Style:
-        """How tokens stand out in the written sentence."""
-        row, column = self.row in places, self.column in places
-        return Style(bold=row, underline=row or column)
-
-
-def sentences_of(scene: Scene) -> tuple[Sentence, ...]:
-    """The token sequences, with the tokens that the cursor's row and column stand for."""
-    session, step = scene.session, scene.step
-    rows = columns = place = None
-    if step is not None:
-        rows, columns, place = step.view.rows.sequence, step.view.columns.sequence, step.place
-    return tuple(
-        Sentence(
-            encoding,
-            place.row if place is not None and rows == name else None,
-            place.column if place is not None and columns == name else None,
-            session.words_of(name),
-            session.model.unknown == "zero",
-        )
-        for name, encoding in session.sequences.items()
-    )
-
 
 NAMES = ("source ", "target ")
 """Labels before the tokens of two sentences."""
@@ -164,7 +141,14 @@ class SentencePane(Widget, can_focus=True):
             key = next(each.shown for each in in_use(ACTIONS, self.app) if each.id == "item.next")
             title += f" {session.item + 1} of {len(session.batch)} · {key} next"
         self.border_title = title
-        sentences = sentences_of(scene)
+        rows, columns = dict[str, int](), dict[str, int]()
+        if (step := scene.step) is not None:
+            rows, columns = {step.view.rows.sequence: step.place.row}, {step.view.columns.sequence: step.place.column}
+        silent = session.model.unknown == "zero"
+        sentences = tuple(
+            Sentence(encoding, rows.get(name), columns.get(name), session.words_of(name), silent)
+            for name, encoding in session.sequences.items()
+        )
         if sentences != self._sentences:
             self._sentences = sentences
             notes = [note for sentence in sentences for note in (sentence.unknown(), sentence.reading()) if note]
@@ -177,18 +161,16 @@ class SentencePane(Widget, can_focus=True):
         for y, which in enumerate(self._lines()):
             sentence = self._sentences[which]
             place = sentence.row if sentence.row is not None else sentence.column
-            if place is not None and place < len(sentence.encoding.tokens):
-                written = len(self._sentences) == 1
-                line = y + (written and self.size.height > 1)
-                return Region(self._left_of(sentence, place, written=written and line == y), line, 1, 1)
+            tokens, alone = sentence.encoding.tokens, len(self._sentences) == 1
+            if place is None or place >= len(tokens):
+                continue
+            if alone and self.size.height <= 1:
+                first = self._first_shown(sentence)
+                before = sentence.encoding.text[tokens[first].start if first else 0 : tokens[place].start]
+                return Region(2 * (first > 0) + cell_len(visible(before)), y, 1, 1)
+            left = next(left for number, left, _ in self._chip_places(sentence) if number == place)
+            return Region(1 + left, y + alone, 1, 1)
         return None
-
-    def _left_of(self, sentence: Sentence, place: int, *, written: bool) -> int:
-        if written:
-            first, tokens = self._first_shown(sentence), sentence.encoding.tokens
-            start = tokens[first].start if first else 0
-            return 2 * (first > 0) + cell_len(visible(sentence.encoding.text[start : tokens[place].start]))
-        return 1 + next(left for number, left, _ in self._chip_places(sentence) if number == place)
 
     def _chip_places(self, sentence: Sentence) -> Iterator[tuple[int, int, int]]:
         """Of every token from the first that is drawn on, its place, first column, and how many columns it takes."""
@@ -226,16 +208,12 @@ class SentencePane(Widget, can_focus=True):
         if not self._sentences:
             return None
         sentence = self._sentences[min(self._pressed, len(self._sentences) - 1)]
-        if len(self._sentences) == 1 and y == 0:
-            first = self._first_shown(sentence)
-            return self._written_at(sentence, first, x - 2 * (first > 0))
-        chips = self._chip_places(sentence)
-        return next((place for place, left, width in chips if left <= x < left + width), None)
-
-    @staticmethod
-    def _written_at(sentence: Sentence, first: int, x: int) -> int | None:
-        """The token of the character at a place of the written sentence."""
-        text, at = sentence.encoding.text, sentence.encoding.tokens[first].start if first else 0
+        if len(self._sentences) > 1 or y > 0:
+            chips = self._chip_places(sentence)
+            return next((place for place, left, width in chips if left <= x < left + width), None)
+        first, text = self._first_shown(sentence), sentence.encoding.text
+        at = sentence.encoding.tokens[first].start if first else 0
+        x -= 2 * (first > 0)
         while at < len(text) and x >= cell_len(visible(text[at])):
             x -= cell_len(visible(text[at]))
             at += 1
@@ -267,8 +245,9 @@ class SentencePane(Widget, can_focus=True):
         unknown = plain + self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
         at = sentence.encoding.tokens[first].start if first else 0
         for part in sentence.parts(first):
-            start, end = part[0][1].start, max(token.end for _, token in part)
-            marked = plain + sentence.mark([place for place, _ in part])
+            places, start, end = {place for place, _ in part}, part[0][1].start, max(token.end for _, token in part)
+            row, column = sentence.row in places, sentence.column in places
+            marked = plain + Style(bold=row, underline=row or column)
             shown.append(visible(text[at:start]), plain)
             shown.append(visible(text[max(at, start) : end]), unknown if part[0][1].unknown else marked)
             at = max(at, end)

@@ -143,16 +143,6 @@ class WholePane(Widget, can_focus=True):
         """Draw all lines, and let those that changed be shown."""
         if not self.is_mounted:
             return
-        before, self._strips = self._strips, self._drawn()
-        changed = [y for y, strip in enumerate(self._strips) if y >= len(before) or before[y] != strip]
-        if len(before) != len(self._strips):
-            self.refresh()
-        elif changed:
-            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
-
-    on_resize = on_focus = on_blur = _redraw
-
-    def _drawn(self) -> list[Strip]:
         self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
         self._page = self.rich_style  # costly to ask for
         lines: list[list[Piece]] = [[] for _ in range(self.size.height)]
@@ -168,7 +158,14 @@ class WholePane(Widget, can_focus=True):
                 segments += piece
                 at = max(left, at) + (len(piece) if isinstance(piece, Cells) else Segment.get_line_length(piece))
             strips.append(Strip(segments, at).adjust_cell_length(self.size.width, self._page))
-        return strips
+        before, self._strips = self._strips, strips
+        changed = [y for y, strip in enumerate(strips) if y >= len(before) or before[y] != strip]
+        if len(before) != len(strips):
+            self.refresh()
+        elif changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    on_resize = on_focus = on_blur = _redraw
 
     # The ladder
 
