@@ -84,15 +84,6 @@ async def test_arrows_go_from_word_to_word_each_named_whole_or_not_at_all_and_en
         assert explorer.focused_input.value == explorer.session.text
 
 
-async def test_a_click_on_a_folded_layer_opens_it():
-    async with exploring(WIDE, sizes={"layers": 3}, text="the waves") as explorer:
-        lines = explorer.text.splitlines()
-        y = next(i for i, text in enumerate(lines) if "▸ Encoder layer 2" in text or "layer 2" in text)
-        await explorer.pilot.click(offset=(6, y))
-        await explorer.settled()
-        assert explorer.stop.startswith("encoder.2.")
-
-
 async def test_the_palette_finds_steps_models_tours_and_settings():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("ctrl+p")

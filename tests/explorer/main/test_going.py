@@ -59,18 +59,21 @@ async def test_the_colon_asks_where_and_goes_there():
         assert explorer.stop == "encoder.0.self_attention.weights"
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, SMALL])
-async def test_all_of_what_a_step_is_can_be_read_in_the_help(size):
-    async with exploring(size, model="question") as explorer:
+async def test_all_of_what_a_step_is_can_be_read_in_the_help():
+    async with exploring(WIDE, model="question") as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
-        await explorer.press("?", "enter")
-        seen = [""]
-        while seen[-1] != explorer.text:
-            seen.append(explorer.text)
-            await explorer.press("pagedown")
         words = step_text(explorer.stop)
-        for sentence in (words.what, words.why, words.look):
-            assert all(word in "".join(seen) for word in sentence.split())
+        for size in (WIDE, MEDIUM, SMALL):
+            await explorer.resize(*size)
+            await explorer.press("?", "enter")
+            seen = [""]
+            while seen[-1] != explorer.text:
+                seen.append(explorer.text)
+                await explorer.press("pagedown")
+            for sentence in (words.what, words.why, words.look):
+                assert all(word in "".join(seen) for word in sentence.split()), size
+            await explorer.press("escape")
+            assert explorer.app.screen is explorer.main
 
 
 def test_a_step_that_is_called_so_comes_before_one_that_only_begins_so():
