@@ -56,21 +56,19 @@ class Editing:
         elif not session.has_loss:
             TOOLS["targets"](self._port)
         elif session.targets is None and session.scalar is None:
-            cost = answer_cost(session)
-            self._port.ask(
-                "targets", cost, lambda task: backwards(session, task.report), partial(self._set_out, session)
-            )
+
+            def set_out(found: Session) -> None:
+                """Go back from the target that was found, unless something else is explored by now."""
+                if session is not self._explored.session:
+                    return
+                self._port.change(found, Position(LOSS, self._port.position.place))
+                target = next(each for each in found.loss_targets if each != NOT_COUNTED)
+                says = f"backward from {visible(found.model.target_label(target))}, the second most likely"
+                self._port.say(self._port.hint(f"{says}: {{targets}} sets other targets"))
+
+            self._port.ask("targets", answer_cost(session), lambda task: backwards(session, task.report), set_out)
         else:
             self._port.change(session.with_overlay(GRADIENT), self._explored.beginning_back)
-
-    def _set_out(self, asked: Session, session: Session) -> None:
-        """Go back from a target that was found, unless something else is explored by now."""
-        if asked is not self._explored.session:
-            return
-        self._port.change(session, Position(LOSS, self._port.position.place))
-        target = next(each for each in session.loss_targets if each != NOT_COUNTED)
-        word = visible(session.model.target_label(target))
-        self._port.say(self._port.hint(f"backward from {word}, the second most likely: {{targets}} sets other targets"))
 
     def ask(self, what: Literal["sentence", "target", "cell"]) -> None:
         """Ask for another sentence, another target of a decoder, or the value of the cell under the cursor."""

@@ -136,7 +136,7 @@ class Tour:
         """Go to the next stop, after which the tour is left, or to the one before; a question is left open."""
         place = self._place + direction
         if direction > 0 and self._asking is not None:
-            self._show_asked()
+            self._begin_stop(self._asking.stop, self._asking.shown)
         elif self._state is None or place >= len(self._state.told.stops):
             self.leave()
         elif place >= 0:
@@ -158,7 +158,7 @@ class Tour:
             self._panel.say(f"{NOTHING_CHOSEN}: 1 to {len(asking.question.choices)}, or → skips the question")
         else:
             self._port.say(str(count_answer(right=asking.choice == asking.question.right)))
-            self._show_asked(asking.question.verdict(asking.choice))
+            self._begin_stop(asking.stop, asking.shown, asking.question.verdict(asking.choice))
 
     def leave(self) -> None:
         """End the tour, and go back to what was explored before; what the reader changed meanwhile, redo brings."""
@@ -228,19 +228,14 @@ class Tour:
             self._panel.ask(question, None)
             self._put(stop, shown, before)
 
-    def _show_asked(self, verdict: str = "") -> None:
-        """Show the stop whose question is answered, or left open."""
-        asking, self._asking = self._asking, None
-        if asking is not None:
-            self._begin_stop(asking.stop, asking.shown)
-            self._panel.judge(verdict)
-
-    def _begin_stop(self, stop: Stop, shown: Scenery) -> None:
-        """Show a stop that is asked about no more."""
+    def _begin_stop(self, stop: Stop, shown: Scenery, verdict: str = "") -> None:
+        """Show a stop that is asked about no more, with the verdict where its question was answered."""
+        self._asking = None
         self._asked.add(stop.name)
         if self._state is not None and self._is_at(stop):
             self._panel.show(self._state.told, self._place + 1, goes_on=self._following is not None)
             self._set(stop, shown)
+            self._panel.judge(verdict)
 
     # What it shows
 

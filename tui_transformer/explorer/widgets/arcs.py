@@ -37,6 +37,7 @@ class Arcs(GridWidget, can_focus=True):
     """
 
     BINDINGS = LINE_KEYS
+    kept_lines = 1
     COMPONENT_CLASSES: ClassVar[set[str]] = {"arcs--faded", "arcs--quiet", "arcs--accent"}
     DEFAULT_CSS = """
     Arcs {
@@ -61,10 +62,6 @@ class Arcs(GridWidget, can_focus=True):
     def limits(self) -> tuple[float, ...]:
         """Weights from which on the lines of the current query are thicker."""
         return THICK if self._pitch > 1 else THICK[: CROWDED[True]]
-
-    @property
-    def page(self) -> int:
-        return max(self.viewport.height // self._pitch - 1, 1)
 
     @property
     def extent(self) -> tuple[int, int]:

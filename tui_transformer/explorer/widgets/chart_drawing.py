@@ -27,10 +27,7 @@ from tui_transformer.views.numbers import short_number
 SERIES_GLYPHS = "*+ox#@%&"
 """Markers of the curves where there is no colour."""
 
-_MARK = "▸"
 _VALUE_CELLS = 11
-_GAP_CELLS = 2.25
-_LABEL_CELLS = 16
 _TICK_CELLS = 9
 _AXIS_LINES = 3
 _LARGEST = 1e150
@@ -196,7 +193,7 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [
-        _MARK * (index == chart.marked) + fit_label(label, min(cells(label), _LABEL_CELLS)) + " "
+        "▸" * (index == chart.marked) + fit_label(label, min(cells(label), 16)) + " "
         for index, label in enumerate(chart.labels)
     ]
     span, room = (high - low) or 1.0, max(canvas.width - max(map(cells, labels)) - _VALUE_CELLS, 1)
@@ -214,7 +211,7 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
             figure.draw(figure.segment((0, end), (line, line), marker=marker))
         value = chart.values[index]
         text = "× masked" if math.isnan(value) or value == -math.inf else short_number(value)
-        figure.draw(figure.text(max(end, 0.0) + _GAP_CELLS * cell, line, text))
+        figure.draw(figure.text(max(end, 0.0) + 2.25 * cell, line, text))
 
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:

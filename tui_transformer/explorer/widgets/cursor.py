@@ -195,6 +195,12 @@ class GridWidget(ScrollView):
     }
     """
     mixed_colors: ClassVar[bool] = True
+    kept_lines: ClassVar[int] = 0
+    """Rows of a page that are on the next one as well."""
+
+    only_whole: ClassVar[bool] = False
+    """Whether cells that are on screen in part are left out."""
+
     grid = Grid(0, 0, 1, 1, 0, 0)
 
     class Moved(CursorMessage):
@@ -258,7 +264,8 @@ class GridWidget(ScrollView):
         self.move((self.at[0] + rows, self.at[1] + columns))
 
     def action_page(self, screens: float) -> None:
-        self.action_step(int(screens * self.page) or (1 if screens > 0 else -1), 0)
+        page = max((self.viewport.height - self.grid.header) // self.grid.cell_height - self.kept_lines, 1)
+        self.action_step(int(screens * page) or (1 if screens > 0 else -1), 0)
 
     def action_edge(self, row: int, column: int) -> None:
         """Move the cursor to the first (−1) or the last (1) row or column; 0 keeps it where it is."""
@@ -289,11 +296,9 @@ class GridWidget(ScrollView):
     @property
     def shown(self) -> tuple[range, range]:
         scroll, size = self.scroll_offset, self.viewport
+        if self.only_whole:
+            return self.grid.whole_cells(scroll, size)
         return self.grid.visible_rows(scroll, size.height), self.grid.visible_columns(scroll, size.width)
-
-    @property
-    def page(self) -> int:
-        return max((self.viewport.height - self.grid.header) // self.grid.cell_height, 1)
 
     @property
     def marked(self) -> Region | None:

@@ -10,14 +10,14 @@ import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Offset, Size
+from textual.geometry import Offset
 from textual.message import Message
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import CELL_KEYS, Cell, Grid, GridWidget, next_size
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
-from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
+from tui_transformer.explorer.widgets.palette import Palette, Surface, bar_style, palette
 from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import first_fitting, visible
 from tui_transformer.views.numbers import (
@@ -78,10 +78,6 @@ class HeatMap(GridWidget, can_focus=True):
         heat_map: HeatMap
         rows: range
         columns: range
-
-        @property
-        def control(self) -> HeatMap:
-            return self.heat_map
 
     wanted_width: int | None = None
     always_numbers = marks_row_alone = points = False
@@ -158,10 +154,6 @@ class HeatMap(GridWidget, can_focus=True):
     def cursor(self, cell: Cell) -> None:
         self.put(cell)
 
-    @property
-    def cell_size(self) -> Size:
-        return Size(self.grid.cell_width, self.grid.cell_height)
-
     def action_zoom(self, direction: int) -> None:
         self.wanted_width = next_size(WIDTHS, self.grid.cell_width, direction)
         self._lay_out()
@@ -209,13 +201,13 @@ class HeatMap(GridWidget, can_focus=True):
     def _make_drawing(self) -> Drawing:
         ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
         frame, surface = self._frame, Surface.of(self.app)
-        names = view is not None and view.integer
+        names = view is not None and view.integer  # as token IDs are: none is more than another
         number = None
         if width >= SMALLEST_NUMBER_CELL:
             exact = self.wanted_width is not None and self.wanted_width >= 9
             number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
         table = CellTable(
-            uncolored(page) if names else palette(self._scale.kind, surface, page),
+            Palette((page,), ("  ",)) if names else palette(self._scale.kind, surface, page),
             width,
             number,
             masked=ink("heat-map--masked"),

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette, small_picture
+from tui_transformer.explorer.widgets.palette import Surface, palette, small_picture
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Frame, Meeting, Scale
@@ -102,7 +102,14 @@ class Legend(Widget):
         """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
         colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
         if not colors.has_color:
-            return [Segment(_glyph_ramp(colors, min(room, 40)), self.rich_style)]
+            room, text = min(room, 40), ""  # for the glyphs as in the cells, apart from each other, as many as fit
+            for count in range(len(colors.glyphs), 1, -1):
+                at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
+                glyphs = (colors.glyphs[level] for level in at.tolist())
+                text = " ".join(glyph if glyph.strip() else "blank" for glyph in glyphs)
+                if len(text) <= room:
+                    break
+            return [Segment(text[:room], self.rich_style)]
         width = min(room, 24)
         width -= (width + 1) % 2
         at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
@@ -110,14 +117,3 @@ class Legend(Widget):
         if scale.kind == "diverging":
             segments[width // 2] = Segment("0", colors.styles[at[width // 2]])
         return segments
-
-
-def _glyph_ramp(colors: Palette, width: int) -> str:
-    """The glyphs of the levels as in the cells, apart from each other, one of spaces as a word; as many as fit."""
-    text = ""
-    for count in range(len(colors.glyphs), 1, -1):
-        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
-        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else "blank" for level in at.tolist())
-        if len(text) <= width:
-            break
-    return text[:width]

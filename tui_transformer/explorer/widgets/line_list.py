@@ -21,6 +21,7 @@ class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
 
     BINDINGS = LINE_KEYS
+    kept_lines = 1
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor"}
 
     DEFAULT_CSS = """
@@ -78,10 +79,6 @@ class LineList(GridWidget, can_focus=True):
     @property
     def index(self) -> int:
         return self._lines[self.at[0]]
-
-    @property
-    def page(self) -> int:
-        return max(self.viewport.height - 1, 1)
 
     def on_resize(self) -> None:
         self.filter(self._lines)

@@ -141,11 +141,6 @@ def palette(kind: ScaleKind, surface: Surface, plain: Style, levels: int = _TRUE
     return Palette(styles, ("  ",) * len(colors))
 
 
-def uncolored(plain: Style) -> Palette:
-    """The palette of numbers that are names, as token IDs are: none is more than another."""
-    return Palette((plain,), ("  ",))
-
-
 def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> list[Color]:
     """The colours of a scale from low to high: at most `levels`, fewer where the terminal has few colours."""
     key = (kind, surface.dark)

@@ -47,13 +47,11 @@ class Tiles:
     scale: Callable[[int], Scale]
 
 
-NOTHING = Tiles(0, 1, lambda _, __: None, lambda _: ("",), str, lambda _: Scale("sequential", 0.0, 1.0))
-
-
 class TileGrid(GridWidget, can_focus=True):
     """Tiles in rows. Only whole tiles are shown; the selected one is always among them."""
 
     BINDINGS = CELL_KEYS
+    only_whole = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tile-grid--label", "tile-grid--selected", "tile-grid--mark"}
 
     DEFAULT_CSS = """
@@ -69,7 +67,7 @@ class TileGrid(GridWidget, can_focus=True):
     }
     """
     grid = Grid(0, 1, SIZES[0] + 1, SIZES[0] // 2 + 1, gutter=1, header=0)
-    _tiles = NOTHING
+    _tiles = Tiles(0, 1, lambda _, __: None, lambda _: ("",), str, lambda _: Scale("sequential", 0.0, 1.0))
     _wanted_side: int | None = None
     _pictures: dict[int, Picture]
 
@@ -87,10 +85,6 @@ class TileGrid(GridWidget, can_focus=True):
     def side(self) -> int:
         """The columns of a picture, twice its lines."""
         return self.grid.cell_width - 1
-
-    @property
-    def shown(self) -> tuple[range, range]:
-        return self.grid.whole_cells(self.scroll_offset, self.viewport)
 
     @property
     def columns(self) -> int:
@@ -230,6 +224,7 @@ class HeadThumbnails(GridWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
     BINDINGS = ROW_KEYS
+    only_whole = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"thumbnails--number", "thumbnails--selected"}
 
     DEFAULT_CSS = """
@@ -271,10 +266,6 @@ class HeadThumbnails(GridWidget, can_focus=True):
         """Columns and lines; of the last head on screen the gap may be cut."""
         width, height = super().viewport
         return Size(width + _GAP, height)
-
-    @property
-    def shown(self) -> tuple[range, range]:
-        return self.grid.whole_cells(self.scroll_offset, self.viewport)
 
     @property
     def marked(self) -> Region | None:

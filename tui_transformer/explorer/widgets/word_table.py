@@ -17,7 +17,6 @@ from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Scale
 
-WIDTHS = (6, 9, 12, 16, 24)
 _GAP = 1
 _WITH_NUMBER = 16
 """Columns of a cell in which its number stands in full behind the word."""
@@ -32,9 +31,6 @@ class WordCells:
     cell: Callable[[int, int], tuple[str, float] | None]
     scale: Scale
     number: Callable[[float], str] = short_number
-
-
-NOTHING = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0, 1.0))
 
 
 class WordTable(GridWidget, can_focus=True):
@@ -56,7 +52,7 @@ class WordTable(GridWidget, can_focus=True):
     }
     """
 
-    _cells = NOTHING
+    _cells = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0, 1.0))
     _wanted_width: int | None = None
 
     def show(self, cells: WordCells, cursor: Cell) -> None:
@@ -65,7 +61,7 @@ class WordTable(GridWidget, can_focus=True):
 
     def action_zoom(self, direction: int) -> None:
         width = self.grid.cell_width
-        self._wanted_width = next_size(WIDTHS, width, direction) or width
+        self._wanted_width = next_size((6, 9, 12, 16, 24), width, direction) or width
         self.on_resize()
 
     def on_resize(self) -> None:

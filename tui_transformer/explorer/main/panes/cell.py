@@ -248,7 +248,7 @@ class CellLines:
     def __post_init__(self) -> None:
         explanation, quiet, blank = self.explanation, self.inks.quiet, Line(Text("", self.inks.plain))
         self._blocks: list[Line | Block] = []
-        self._ends: list[int] = []
+        self._starts = [0]  # and at last where the next one would be
         axes = self.program.axes(explanation.name.removeprefix(GRADIENT))
         for axis, i in zip(axes, explanation.index, strict=True):
             self._add(self._pair(axis.name, placed(self.labels.of(axis)(i), i)))
@@ -268,7 +268,7 @@ class CellLines:
                 self._add(self._value(item))
         if equation := explanation.equation:
             self._add(blank, Block(EQUATION_LINES if len(equation) > 32 else 1, self._equation_line))
-            self.equation = range(self._ends[-2], self._ends[-1])
+            self.equation = range(*self._starts[-2:])
         self._add(
             blank,
             self._pair("recomputed", spoken(explanation.recomputed, 9)),
@@ -279,16 +279,16 @@ class CellLines:
     def _add(self, *blocks: Line | Block) -> None:
         for block in blocks:
             self._blocks.append(block)
-            self._ends.append(len(self) + (1 if isinstance(block, Line) else block.size))
+            self._starts.append(self._starts[-1] + (1 if isinstance(block, Line) else block.size))
 
     def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        return self._starts[-1]
 
     def line(self, index: int, width: int) -> Line:
         """One line, at most `width` cells wide."""
-        which = bisect_right(self._ends, index)
+        which = bisect_right(self._starts, index) - 1
         block = self._blocks[which]
-        return block if isinstance(block, Line) else block.make(index - (self._ends[which - 1] if which else 0), width)
+        return block if isinstance(block, Line) else block.make(index - self._starts[which], width)
 
     def first_target(self) -> int:
         """The first line that can be followed; 0 where there is none."""
@@ -343,7 +343,7 @@ class CellLines:
             self._add(Line(Text(name, inks.quiet)))
         self._add(Block(1, lambda _, width: Line(self._table_line("", header, width, inks.quiet))))
         self._add(Block(len(total), term))
-        self.terms = self.terms or range(self._ends[-2] - 1, self._ends[-1])
+        self.terms = self.terms or range(self._starts[-2] - 1, self._starts[-1])
         self._add(self._pair("Σ", spoken(total.total, DIGITS)))
 
     def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Text:

@@ -103,7 +103,7 @@ class Lines:
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
         spent = f" · {took}" if seconds >= 0.00005 else ""
         lines: dict[str, Callable[[], Line]] = {
-            "title": lambda: _title(session, self._requests.doing or _state(session, where), spent, width, inks),
+            "title": lambda: _title(session, self._requests.doing, where, spent, width, inks),
             "crumbs": lambda: _crumbs(session, stop, step, where, width, inks),
             "about": lambda: about(session, stop, tour),
             "summary": lambda: _summary(session, stop, step, inks, tour),
@@ -201,15 +201,8 @@ def _ways_back(session: Session, stop: str) -> Iterator[str]:
 # Line by line
 
 
-def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
-    backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
-    left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
-    right = Text(f"{state}   ", inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
-    return spread(left, right, width)
-
-
-def _state(session: Session, where: str) -> str:
-    """How far one is, and before it the edits, which way one goes, or what is compared."""
+def _title(session: Session, doing: str, where: str, spent: str, width: int, inks: Inks) -> Text:
+    """What is computed; or how far one is, and before it the edits, which way one goes, or what is compared."""
     changes = [broken(session)] if session.breaks else []
     changes += [active(session.edits, session.base.program)] if session.edits else []
     way = []
@@ -217,7 +210,11 @@ def _state(session: Session, where: str) -> str:
         way = ["← backward", *filter(None, [_loss(session)])]
     elif session.overlay.kind == "trace":
         way = [f"beside {visible(session.overlay.label)}" if session.comparison is not None else "comparing"]
-    return " · ".join(filter(None, (*map(visible, changes), *way, where)))
+    state = doing or " · ".join(filter(None, (*map(visible, changes), *way, where)))
+    backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
+    left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
+    right = Text(f"{state}   ", inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
+    return spread(left, right, width)
 
 
 def _loss(session: Session) -> str:

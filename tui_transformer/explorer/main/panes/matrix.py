@@ -112,7 +112,8 @@ class MatrixPair(Container):
 
     def _follow(self, one: MatrixPane, other: MatrixPane, _: float) -> None:
         """Scroll the other where this one is, as long as their cells are of one size."""
-        if self.has_class("-both") and one.cells.cell_size == other.cells.cell_size:
+        sizes = {(each.cells.grid.cell_width, each.cells.grid.cell_height) for each in (one, other)}
+        if self.has_class("-both") and len(sizes) == 1:
             place: Offset = one.cells.scroll_offset
             if place != other.cells.scroll_offset:
                 other.cells.scroll_to(place.x, place.y, animate=False, force=True)

@@ -89,8 +89,6 @@ NAMES = ("source ", "target ")
 BETWEEN = "  "
 """Between two tokens."""
 
-INKS = ("quiet", "chip", "row", "column", "unknown")
-
 
 @careful
 class SentencePane(Widget, can_focus=True):
@@ -100,7 +98,9 @@ class SentencePane(Widget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SENTENCE)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sentence--{name}" for name in INKS}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"sentence--{name}" for name in ("quiet", "chip", "row", "column", "unknown")
+    }
     DEFAULT_CSS = """
     SentencePane {
         height: 2;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from typing import ClassVar
 
@@ -130,36 +130,28 @@ class StepsPane(LineList):
 
 @by_program
 def step_lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
-    """Lines for all stops. Layers but the current one are closed, where there are several."""
+    """Lines for all stops. Of a stack (`encoder.0`) layers but the current one are closed; all else is always open."""
     lines: list[StepLine] = []
     for layer, members in groupby(stops, lambda stop: _layer(program, stop)):
-        lines += _layer_lines(program, layer, list(members), is_open=layer == current or not _closable(layer))
+        in_layer = list(members)
+        if not layer.rpartition(".")[2].isdigit():
+            for stop in in_layer:
+                label = step_text(stop).label
+                if stop.startswith("decoder."):  # outside the layers one of the decoder alone says so
+                    label = f"Decoder {label[:1].lower()}{label[1:]}"
+                shape = shape_text(program.step(stop).shape) if stop in program.by_name else ""
+                lines.append(StepLine(stop, label, shape))
+            continue
+        closed = layer != current
+        lines.append(StepLine(in_layer[-1], group_title(layer), heading=True, closed=closed, first=in_layer[0]))
+        for sublayer, group in groupby(() if closed else in_layer, lambda stop: program.step(stop).sublayer):
+            inside = list(group)
+            lines.append(StepLine(inside[-1], group_title(sublayer), depth=1, heading=True, first=inside[0]))
+            for stop in inside:
+                op, words = program.step(stop).op, step_text(stop)
+                short = "" if isinstance(op, Parameter) else words.short  # what is given has no formula of the guide
+                lines.append(StepLine(stop, words.title, short or op.formula, depth=2))
     return tuple(lines)
-
-
-def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
-    if not _closable(layer):
-        for stop in stops:
-            label = step_text(stop).label
-            if stop.startswith("decoder."):  # outside the layers one of the decoder alone says so
-                label = f"Decoder {label[:1].lower()}{label[1:]}"
-            yield StepLine(stop, label, shape_text(program.step(stop).shape) if stop in program.by_name else "")
-        return
-    yield StepLine(stops[-1], group_title(layer), heading=True, closed=not is_open, first=stops[0])
-    if not is_open:
-        return
-    for sublayer, members in groupby(stops, lambda stop: program.step(stop).sublayer):
-        inside = list(members)
-        yield StepLine(inside[-1], group_title(sublayer), depth=1, heading=True, first=inside[0])
-        for stop in inside:
-            op, words = program.step(stop).op, step_text(stop)
-            short = "" if isinstance(op, Parameter) else words.short  # what is given has no formula of the guide
-            yield StepLine(stop, words.title, short or op.formula, depth=2)
-
-
-def _closable(layer: str) -> bool:
-    """Layers of a stack (`encoder.0`) can be closed; embedding and output are always open."""
-    return layer.rpartition(".")[2].isdigit()
 
 
 def _layer(program: Program, stop: str) -> str:
