@@ -146,7 +146,7 @@ async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: p
         # what is taken back is no longer said
         await gate.hold(explorer, "}")
         await explorer.shown("computing", "esc ends")
-        await explorer.until(lambda: explorer.app.rests)  # that it is said again is shown, and no more is to come
+        await explorer.until(lambda: explorer.app.rests and explorer.parts.presenter.settled)  # all is drawn
         explorer.parts.requests.cancel("parts")
         assert explorer.app.settled
         assert "esc ends" not in explorer.text
