@@ -75,8 +75,10 @@ def open_from(port: Port) -> None:
 
 def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None = None) -> None:
     """Step through the checkpoints of a run, over the main screen or over what `opened` puts a screen over."""
+    backend = port.session.model.backend
     try:
-        (opened or port.open)(CheckpointsScreen(port, Checkpoints.of(folder)))
+        run = Checkpoints.of(folder, backend.device, str(backend.dtype))  # computed as what is explored
+        (opened or port.open)(CheckpointsScreen(port, run))
     except InputError as error:
         port.say(str(error), severity="error")
 
@@ -111,24 +113,22 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     pieces: Pieces[int, tuple[int, Heads]]
 
     def __init__(self, port: Port, run: Checkpoints) -> None:
-        """Begin with the last checkpoint; all are computed as the model is that is explored."""
+        """Begin with the last checkpoint."""
         super().__init__(port)
-        backend = port.session.model.backend
         self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
-        self.computed = Computed(run, backend.device, str(backend.dtype))
 
         def keep(computed: tuple[int, Heads]) -> None:
-            self.computed.keep(*computed)
+            self.run.keep(*computed)
             self._show()
 
         self.pieces = Pieces(
             self.requests,
             self.KIND,
-            lambda: self.computed.missing(self.place, self.side_by_side),
+            lambda: self.run.missing(self.place, self.side_by_side),
             lambda _: AT_ONCE + 1,
-            lambda place, task: self.computed.compute(place, task),
+            lambda place, task: self.run.compute(place, task),
             keep,
-            lambda place: self.computed.leaves_out(place),
+            lambda place: self.run.leaves_out(place),
         )
 
     def content(self) -> ComposeResult:
@@ -153,7 +153,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     @property
     def head(self) -> tuple[Attention, int] | None:
-        known = self.computed.attentions
+        known = self.run.attentions
         return self.selection.of(known) if known else None
 
     def on_resize(self) -> None:
@@ -163,7 +163,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     def _show(self) -> None:
         def picture(index: int, side: int) -> Values | None:
-            heads, head = self.computed.heads.get(places[index]), self.head
+            heads, head = self.run.heads.get(places[index]), self.head
             return None if heads is None or head is None else smaller(heads.weights[head[0].name][head[1]], side, side)
 
         def labels(index: int) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             return f"step {step}", step
 
         small, places = self.query_one(TileGrid), self.side_by_side
-        heads, head = self.computed.at(self.place), self.head
+        heads, head = self.run.at(self.place), self.head
         across = max((self.size.width - 2) // len(places) - 1, 1)
         rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
         wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
@@ -189,9 +189,9 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         at, head, run = self.run.all[self.place], self.head, self.run
         name = "reading" if head is None else f"{head[0].group} · layer {head[0].layer} · head {head[1]}"
         sharp = "this model has no attention"
-        if self.place not in self.computed.heads:
+        if self.place not in self.run.heads:
             sharp = "being computed"
-        elif head is not None and (heads := self.computed.at(self.place)) is not None:
+        elif head is not None and (heads := self.run.at(self.place)) is not None:
             mean = float(heads.weights[head[0].name][head[1]].max(axis=1).mean())
             sharp = f"largest weight of a query, mean {mean:.2f} · all keys alike would be {1 / head[0].keys.size:.2f}"
         losses = {"loss": at.loss, "validation loss": at.validation}
@@ -200,7 +200,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             f"{name} · step {at.step:,}",
             f"checkpoint {self.place + 1} of {len(run.all)}",
             (" · ".join((f"step {at.step:,}", *known)), sharp),
-            f"{len(self.computed.heads)} of {len(run.all)} computed",
+            f"{len(self.run.heads)} of {len(run.all)} computed",
             about=f"Checkpoints   {run.folder.name}",
         )
 
@@ -209,16 +209,16 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     def action_step(self, by: int) -> None:
         self.place = max(min(self.place + by, len(self.run.all) - 1), 0)
         self._show()
-        if self.place not in self.computed.heads:
+        if self.place not in self.run.heads:
             self.pieces.again()
 
     def action_turn(self, what: Turned, by: int) -> None:
-        if known := self.computed.attentions:
+        if known := self.run.attentions:
             self.selection = self.selection.turned(known, what, by)
         self._show()
 
     def action_sentence(self) -> None:
-        sample = self.computed.sample
+        sample = self.run.sample
         if sample is None:
             return
 
@@ -227,7 +227,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
                 self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), begin_again)
 
         def begin_again(sample: Sample) -> None:
-            self.computed = Computed(self.run, self.computed.device, self.computed.dtype, sample)
+            self.run = replace(self.run, sample=sample, heads={}, unread=set())
             self._show()
             self.pieces.again()
 
@@ -239,31 +239,30 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         _ask(self.port, str(self.run.folder))
 
     def action_explore(self) -> None:
-        sample, session = self.computed.sample, self.session
+        sample, session = self.run.sample, self.session
         if sample is not None:
             self._with_model(self.place, lambda model: session_of(session, model, sample), self._leave_with)
 
     def action_compare(self) -> None:
-        computed, session, last = self.computed, self.session, len(self.run.all) - 1
-        sample = computed.sample
+        run, session, last = self.run, self.session, len(self.run.all) - 1
+        sample = run.sample
         if sample is None or self.place == last:
             self.say("this is the last checkpoint: go back to one before" if sample else "it is being computed")
             return
 
         def compared(model: Model) -> Session:
-            other = self.run.load(last, computed.device, computed.dtype)
-            overlay = Overlay("trace", f"step {self.run.all[last].step:,}", model=other)
+            overlay = Overlay("trace", f"step {run.all[last].step:,}", model=run.load(last))
             return session_of(session, model, sample).with_overlay(overlay)
 
         self._with_model(self.place, compared, self._leave_with)
 
     def _with_model(self, place: int, build: Callable[[Model], Result], done: Callable[[Result], None]) -> None:
-        computed = self.computed
+        run = self.run
         self.pieces.halt()
-        self.requests.ask("model", AT_ONCE + 1, lambda task: build(computed.load(place, task)), done)
+        self.requests.ask("model", AT_ONCE + 1, lambda task: build(run.load(place, task)), done)
 
     def _leave_with(self, session: Session) -> None:
-        heads = self.computed.at(self.place)
+        heads = self.run.at(self.place)
         self.action_leave()
         show_in(self.port, session, heads, self.selection)
 
@@ -281,15 +280,27 @@ class Checkpoint:
     validation: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Checkpoints:
-    """The checkpoints of a run from first to last."""
+    """The checkpoints of a run, and the heads at each on one sample; the worker computes them, the screen keeps them.
+
+    Attributes:
+        all: From first to last.
+        sample: None until the first checkpoint was read.
+        heads: By the place of the checkpoint.
+        unread: Places of checkpoints that cannot be read.
+    """
 
     folder: Path
     all: tuple[Checkpoint, ...]
+    device: str
+    dtype: str
+    sample: Sample | None = None
+    heads: dict[int, Heads] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, folder: Path) -> Checkpoints:
+    def of(cls, folder: Path, device: str = "cpu", dtype: str = "float32") -> Checkpoints:
         """The checkpoints of a folder.
 
         Raises:
@@ -300,27 +311,60 @@ class Checkpoints:
             raise InputError(f"{shown_path(folder)} holds no checkpoints: name the folder of a training run")
         rows = {int(row["step"]): row for row in logged(folder)}
         steps = ((path, int(path.name), rows.get(int(path.name), {})) for path in paths)
-        return cls(
-            folder, tuple(Checkpoint(path, at, row.get("loss"), row.get("validation_loss")) for path, at, row in steps)
-        )
+        every = (Checkpoint(path, at, row.get("loss"), row.get("validation_loss")) for path, at, row in steps)
+        return cls(folder, tuple(every), device, dtype)
 
-    def load(self, place: int, device: str, dtype: str) -> Model:
+    @property
+    def attentions(self) -> tuple[Attention, ...]:
+        """Those of the model; none before anything is known."""
+        known = next(iter(self.heads.values()), None)
+        return () if known is None else known.attentions
+
+    def at(self, place: int) -> Heads | None:
+        """Those of a checkpoint; None where they are still to come, or there are none."""
+        heads = self.heads.get(place)
+        return heads if heads is not None and heads.attentions else None
+
+    def load(self, place: int, task: Task | None = None) -> Model:
         """The model of a checkpoint.
 
         Raises:
             InputError: It cannot be read.
         """
         at = self.all[place]
-        model = Model.load(at.folder, device=device, dtype=dtype)
+        if task is not None:
+            task.report(f"checkpoint {at.step:,}")
+        model = Model.load(at.folder, device=self.device, dtype=self.dtype)
         return replace(model, name=f"{self.folder.name} at step {at.step:,}")
 
-    def sample(self, model: Model) -> Sample:
+    def compute(self, place: int, task: Task) -> tuple[int, Heads]:
+        model = self.load(place, task)
+        return place, heads_of(model, self.sample or self._example(model), self.all[place].step)
+
+    def _example(self, model: Model) -> Sample:
         """An example of the run's validation part; where its text is not there any more, a sentence of its words."""
         with suppress(InputError, OSError):
             settings, _ = read_settings(self.folder)
             if model.tokenizer is not None:
                 return Examples(read_data(settings, lines_of(settings), model.tokenizer)).sample
         return sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")
+
+    def leaves_out(self, place: int) -> bool:
+        """Leave out a checkpoint that cannot be read; whether others are left."""
+        self.unread.add(place)
+        return len(self.unread) < len(self.all)
+
+    def keep(self, place: int, heads: Heads) -> None:
+        """Keep what was computed; the others are of the same sample."""
+        self.sample = heads.sample
+        self.heads[place] = heads
+
+    def missing(self, place: int, side_by_side: Iterable[int]) -> int | None:
+        """The place to compute next: the one that is shown, its neighbours, those that are side by side, all others."""
+        everything = range(len(self.all))
+        wanted = (place, place + 1, place - 1, *side_by_side, *everything)
+        done = self.unread.union(self.heads)
+        return next((at for at in wanted if at in everything and at not in done), None)
 
 
 def sample_of(model: Model, text: str) -> Sample:
@@ -334,57 +378,3 @@ def sample_of(model: Model, text: str) -> Sample:
         return Sample(ids)
     start = model.encode_target().ids
     return Sample(ids, (*start, *written(model, start, ids, LONGEST)))
-
-
-@dataclass(eq=False)
-class Computed:
-    """The heads at each checkpoint on one sample; the worker computes them, the screen's thread keeps them.
-
-    Attributes:
-        sample: None until the first checkpoint was read.
-        heads: By the place of the checkpoint.
-        unread: Places of checkpoints that cannot be read.
-    """
-
-    run: Checkpoints
-    device: str
-    dtype: str
-    sample: Sample | None = None
-    heads: dict[int, Heads] = field(default_factory=dict)
-    unread: set[int] = field(default_factory=set)
-
-    @property
-    def attentions(self) -> tuple[Attention, ...]:
-        """Those of the model; none before anything is known."""
-        known = next(iter(self.heads.values()), None)
-        return () if known is None else known.attentions
-
-    def at(self, place: int) -> Heads | None:
-        """Those of a checkpoint; None where they are still to come, or there are none."""
-        heads = self.heads.get(place)
-        return heads if heads is not None and heads.attentions else None
-
-    def load(self, place: int, task: Task) -> Model:
-        task.report(f"checkpoint {self.run.all[place].step:,}")
-        return self.run.load(place, self.device, self.dtype)
-
-    def compute(self, place: int, task: Task) -> tuple[int, Heads]:
-        model = self.load(place, task)
-        return place, heads_of(model, self.sample or self.run.sample(model), self.run.all[place].step)
-
-    def leaves_out(self, place: int) -> bool:
-        """Leave out a checkpoint that cannot be read; whether others are left."""
-        self.unread.add(place)
-        return len(self.unread) < len(self.run.all)
-
-    def keep(self, place: int, heads: Heads) -> None:
-        """Keep what was computed; the others are of the same sample."""
-        self.sample = heads.sample
-        self.heads[place] = heads
-
-    def missing(self, place: int, side_by_side: Iterable[int]) -> int | None:
-        """The place to compute next: the one that is shown, its neighbours, those that are side by side, all others."""
-        everything = range(len(self.run.all))
-        wanted = (place, place + 1, place - 1, *side_by_side, *everything)
-        done = self.unread.union(self.heads)
-        return next((at for at in wanted if at in everything and at not in done), None)

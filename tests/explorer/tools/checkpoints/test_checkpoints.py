@@ -13,7 +13,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
-from tui_transformer.explorer.tools.checkpoints import Checkpoints, CheckpointsScreen, Computed, open_from, open_run
+from tui_transformer.explorer.tools.checkpoints import Checkpoints, CheckpointsScreen, open_from, open_run
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
@@ -48,8 +48,8 @@ def screen_of(explorer: Explorer) -> CheckpointsScreen:
     return screen
 
 
-def computed(explorer: Explorer) -> Computed:
-    return screen_of(explorer).computed
+def computed(explorer: Explorer) -> Checkpoints:
+    return screen_of(explorer).run
 
 
 async def test_every_checkpoint_shows_its_own_heads_and_loss(run):
