@@ -28,7 +28,7 @@ def told(session: Session, words: str = "") -> str:
     begun = Draft(writer, writer.settings, (writer.begin(prompt_of(writer, session)),))
     if edit is None:
         return f"written: {_text(begun.up_to(count))}"
-    draft = begun.steered(edit, start.edits.beside(edit), count)
+    draft = begun.steered(edit, start.beside(edit), count)
     without = "" if draft.without is None else f"without: {_text(draft.without)}; "
     slider = f"its slider goes from {minus(f'{-draft.end:g}')} to {draft.end:g}"
     return f"{without}with {said(edit)}: {_text(draft)}; {slider}"

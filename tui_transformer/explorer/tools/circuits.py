@@ -12,6 +12,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass
@@ -70,14 +71,6 @@ def open_from(port: Port) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """Numbers that do not depend on the head that is shown."""
-
-    heads: Sequence[Circuit]
-    words: Words
-
-
-@dataclass(frozen=True, eq=False)
 class Shown:
     """A map, and what is said of it."""
 
@@ -104,34 +97,33 @@ class CircuitsScreen(Overview, tool="circuits"):
         super().__init__(port)
         self.kinds = (*list(HEAD_MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(HEAD_MATRICES)[2:])
         self.kind, self.at = self.kinds[0], 0
-        self.known: Known | None = None
+        self.heads: Sequence[Circuit] = ()
+        self.words: Words | None = None
         self.shown: Shown | None = None
 
     def begin(self) -> None:
         trace, position = self.session.trace, self.port.position
 
-        def work(task: Task) -> Known:
+        def work(task: Task) -> tuple[Sequence[Circuit], Words]:
             heads = []
             for head in circuits(trace):
                 task.report(f"layer {head.attention.layer} · head {head.head}")
                 heads.append(head)
             task.report("words in and out")
-            return Known(heads, words_of(trace))
+            return heads, words_of(trace)
 
-        def take(known: Known) -> None:
-            self.known = known
-            for place, head in enumerate(known.heads):
-                sublayer = f"{head.attention.name.rpartition('.')[0]}."
-                if position.stop.startswith(sublayer) and head.head == position.place.head:
-                    self.at = place
-                    break
+        def take(known: tuple[Sequence[Circuit], Words]) -> None:
+            self.heads, self.words = known
+            at = attention_at(position.stop, [each.attention for each in self.heads])
+            here = [each.attention is at and each.head == position.place.head for each in self.heads]
+            self.at = here.index(True) if any(here) else 0
             self._show()
 
         self.compute(AT_ONCE + 1, work, take)
 
     def _show(self) -> None:
-        if self.known is not None:
-            self.compute(AT_ONCE + 1, partial(_made, self.known, self.kind, self.at), self._take)
+        if self.words is not None:
+            self.compute(AT_ONCE + 1, partial(_made, self.heads, self.words, self.kind, self.at), self._take)
 
     def _take(self, shown: Shown) -> None:
         self.shown, view = shown, shown.view
@@ -141,7 +133,7 @@ class CircuitsScreen(Overview, tool="circuits"):
 
     def texts(self) -> Texts:
         kind, place = (self.kind, self.at) if self.shown is None else (self.shown.kind, self.shown.at)
-        at = None if self.known is None else self.known.heads[place]
+        at = self.heads[place] if self.heads else None
         if kind.startswith(COMPOSED):
             heading = f"Circuits · {kind} · earlier heads (rows) into later heads (columns)"
         else:
@@ -158,7 +150,7 @@ class CircuitsScreen(Overview, tool="circuits"):
             heading,
             "weights alone: norms of layers, biases and rotations are not in it",
             detail,
-            "" if self.known is None else f"head {place + 1} of {len(self.known.heads)}",
+            f"head {place + 1} of {len(self.heads)}" if self.heads else "",
             "\n".join(map(self.port.hint, LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind])),
             hidden=("head.next", "layer.next") if self.kind.startswith(COMPOSED) else (),
         )
@@ -168,38 +160,38 @@ class CircuitsScreen(Overview, tool="circuits"):
         self._show()
 
     def action_head(self, by: int) -> None:
-        if self.known is not None and not self.kind.startswith(COMPOSED):
-            self.at = (self.at + by) % len(self.known.heads)
+        if self.heads and not self.kind.startswith(COMPOSED):
+            self.at = (self.at + by) % len(self.heads)
             self._show()
 
     def action_layer(self, by: int) -> None:
-        if self.known is not None:
-            self.action_head(by * self.known.heads[self.at].attention.heads)
+        if self.heads:
+            self.action_head(by * self.heads[self.at].attention.heads)
 
     def chosen(self) -> None:
         """To the weights of attention of the head; of a composition, of the later one."""
-        if self.known is None or self.shown is None:
+        if self.shown is None:
             return
         _, column = self.query_one(HeatMap).cursor
         composed = self.shown.kind.startswith(COMPOSED)
-        head = self.known.heads[min(column, len(self.known.heads) - 1) if composed else self.shown.at]
+        head = self.heads[min(column, len(self.heads) - 1) if composed else self.shown.at]
         leave_to(self, head.attention.name, head.head)
 
 
-def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
+def _made(heads: Sequence[Circuit], words: Words, kind: str, at: int, task: Task) -> Shown:
     """On the worker: a map, and what is said of it."""
     task.report(kind)
     if kind.startswith(COMPOSED):
         reads = next(each for each in READS if each == kind.removeprefix(COMPOSED))
-        paths = list(compositions(known.heads, reads, lambda said: task.report(f"{kind}: {said}")))
+        paths = list(compositions(heads, reads, lambda said: task.report(f"{kind}: {said}")))
         best = max(paths, key=lambda path: path.score, default=None)
-        more = f"by chance about {chance(known.heads[0]):.4f} (1 ÷ √d)"
+        more = f"by chance about {chance(heads[0]):.4f} (1 ÷ √d)"
         if best is not None:
             pair = (f"{each.attention.layer}.{each.head}" for each in (best.source, best.target))
             more += f" · largest {best.score:.4f}, {' → '.join(pair)}"
-        return Shown(kind, at, composition_view(known.heads, paths, reads), "", more)
-    head = known.heads[at]
-    copying = known.words.copying(head)
+        return Shown(kind, at, composition_view(heads, paths, reads), "", more)
+    head = heads[at]
+    copying = words.copying(head)
     said = "" if np.isnan(copying) else minus(f"copying score {copying:+.3f}")
     square = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
     numbers = [f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, (values, _) in square.items()]

@@ -30,17 +30,6 @@ def open_from(port: Port) -> None:
     port.open(ExercisesScreen(port, course, read_progress(progress_path(), course.name)))
 
 
-def show_step(port: Port, exercise: Exercise) -> None:
-    """Explore what an exercise is about: its model and sentence, at its step; undo goes back to what was before."""
-    options = ModelOptions(model=exercise.model, budget=port.session.budget)
-
-    def show(session: Session) -> None:
-        port.change(session, Position(step_of(exercise, session.trace.program) or session.stops[0]))
-        port.say(f"{exercise.name}: {exercise.title} · tui-transformer exercise start {exercise.name}")
-
-    port.ask("open", AT_ONCE + 1, lambda _: open_session(options, exercise.text, None), show)
-
-
 class ExercisesScreen(Overview, tool="exercises"):
     """A list of exercises, and the task of the one under the cursor."""
 
@@ -92,8 +81,15 @@ class ExercisesScreen(Overview, tool="exercises"):
         self.show_lines()
 
     def chosen(self) -> None:
-        exercise = self._exercise
+        """Explore what it is about: its model and sentence, at its step; undo goes back to what was before."""
+        exercise, port = self._exercise, self.port
+        options = ModelOptions(model=exercise.model, budget=port.session.budget)
+
+        def show(session: Session) -> None:
+            port.change(session, Position(step_of(exercise, session.trace.program) or session.stops[0]))
+            port.say(f"{exercise.name}: {exercise.title} · tui-transformer exercise start {exercise.name}")
+
         self.action_leave()
-        show_step(self.port, exercise)
+        port.ask("open", AT_ONCE + 1, lambda _: open_session(options, exercise.text, None), show)
 
     action_explore = chosen

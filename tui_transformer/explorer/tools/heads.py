@@ -16,6 +16,7 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
@@ -38,9 +39,8 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
-        program, (stack, *rest) = self.session.trace.program, port.position.stop.split(".")
-        sublayer = ".".join([stack, *rest[:2], ""]) if len(rest) > 2 else "\n"
-        at = next((each for each in attentions(program) if each.name.startswith(sublayer)), None)
+        program = self.session.trace.program
+        at = attention_at(port.position.stop, attentions(program))
         self.group = at.group if at is not None else chosen_group(program, None)
         self.measured = MeasuredHeads(self.session.trace, attentions(program, self.group))
         self.measure: Measure | None = None

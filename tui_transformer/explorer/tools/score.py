@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from textual.content import Content
 
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.engine.number_format import in_percent, minus
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.records import dataclass
@@ -39,19 +39,8 @@ UNLIKELY = 0.1
 
 def open_from(port: Port) -> None:
     """The score of the text."""
-    session, program = port.session, port.session.trace.program
-    targets, cost = text_targets(session.trace, session.predicted), sum(map(program.flops, program.steps))
-
-    def ask(temperature: float, show: Callable[[Scored], None]) -> None:
-        def done(answer: Scored | InputError) -> None:
-            if isinstance(answer, InputError):
-                port.say(str(answer))
-            else:
-                show(answer)
-
-        port.ask("score", cost, lambda _: scored(session.trace, targets, temperature), done)
-
-    ask(1.0, lambda first: port.open(ScoreScreen(session, first, ask)))
+    session = port.session
+    ask(port, session, 1.0, lambda first: port.open(ScoreScreen(port, session, first)))
 
 
 @dataclass(frozen=True)
@@ -63,17 +52,25 @@ class Scored:
     smoothed: Score
 
 
-def scored(trace: Trace, targets: Sequence[int], temperature: float) -> Scored | InputError:
-    """The score of a text, or why there is none."""
-    try:
-        plain = score(trace, targets, temperature=temperature)
-        return Scored(temperature, plain, score(trace, targets, temperature=temperature, smoothing=SMOOTHING))
-    except InputError as error:
-        return error
+def ask(port: Port, session: Session, temperature: float, show: Callable[[Scored], None]) -> None:
+    """Score the text of a session at a temperature, and show that; says so where it has no score."""
+    trace, program = session.trace, session.trace.program
+    targets, cost = text_targets(trace, session.predicted), sum(map(program.flops, program.steps))
 
+    def work(_: Task) -> Scored | InputError:
+        try:
+            plain = score(trace, targets, temperature=temperature)
+            return Scored(temperature, plain, score(trace, targets, temperature=temperature, smoothing=SMOOTHING))
+        except InputError as error:
+            return error
 
-Ask = Callable[[float, Callable[[Scored], None]], None]
-"""Asks for the score at a temperature, and what is to be done with it."""
+    def done(answer: Scored | InputError) -> None:
+        if isinstance(answer, InputError):
+            port.say(str(answer))
+        else:
+            show(answer)
+
+    port.ask("score", cost, work, done)
 
 
 class ScoreScreen(Dialog[None]):
@@ -81,10 +78,9 @@ class ScoreScreen(Dialog[None]):
 
     ACTIONS = SCORE
 
-    def __init__(self, session: Session, scored: Scored, ask: Ask) -> None:
-        """Show the score of a session's text; `ask` gives it at another temperature."""
+    def __init__(self, port: Port, session: Session, scored: Scored) -> None:
         super().__init__("How likely the text is")
-        self.session, self.both, self._ask = session, scored, ask
+        self.port, self.session, self.both = port, session, scored
 
     def action_warmer(self, steps: int) -> None:
         place = TEMPERATURES.index(self.both.temperature) + steps
@@ -94,7 +90,7 @@ class ScoreScreen(Dialog[None]):
             self.show_text()
 
         if 0 <= place < len(TEMPERATURES):
-            self._ask(TEMPERATURES[place], self.while_there(show))
+            ask(self.port, self.session, TEMPERATURES[place], self.while_there(show))
 
     def text(self) -> Content:
         ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)

@@ -27,7 +27,6 @@ from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
-from tui_transformer.records import dataclass
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
@@ -92,14 +91,6 @@ class NearestScreen(Dialog[None]):
 BIASES = "(bias)"
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """The other sentence, and what came of comparing it."""
-
-    other: Session
-    together: Together
-
-
 class SimilarScreen(Overview, tool="similar"):
     """Tokens of one sentence × tokens of the other: what each pair gives to the cosine."""
 
@@ -107,7 +98,7 @@ class SimilarScreen(Overview, tool="similar"):
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
-        self.compared: list[Compared] = []
+        self.compared: list[tuple[Session, Together]] = []  # the other sentence, and what came of it
 
     def begin(self) -> None:
         self.show_lines()
@@ -116,23 +107,23 @@ class SimilarScreen(Overview, tool="similar"):
     def action_sentence(self) -> None:
         check, answered = reading(self.session.with_overlay(NOTHING).with_text, self._compare)
         hint = "its words take part in the cosine with the sentence that is explored"
-        lately = [each.other.text for each in reversed(self.compared)]
+        lately = [other.text for other, _ in reversed(self.compared)]
         self.open(PromptScreen("Compare with", hint=hint, check=check, lately=lately), answered)
 
     def _compare(self, other: Session) -> None:
         both = (self.session, other)
 
-        def work(task: Task) -> Compared:
+        def work(task: Task) -> tuple[Session, Together]:
             for session in both:
                 session.trace.compute(before=lambda step: task.report(step.name))
-            return Compared(other, together(*(sentence_vector(session.trace) for session in both)))
+            return other, together(*(sentence_vector(session.trace) for session in both))
 
         programs = [session.trace.program for session in both]
         self.compute(sum(program.flops(step) for program in programs for step in program.steps), work, self._take)
 
-    def _take(self, compared: Compared) -> None:
+    def _take(self, compared: tuple[Session, Together]) -> None:
         self.compared.append(compared)
-        shares = compared.together.shares
+        other, shares = compared[0], compared[1].shares
         most = float(np.abs(shares).max()) or 1.0
         scale = Scale("diverging", -most, most)
         row, column = (int(place) for place in np.unravel_index(np.abs(shares).argmax(), shares.shape))
@@ -141,7 +132,7 @@ class SimilarScreen(Overview, tool="similar"):
             share = float(shares[row, column])
             return minus(f"{share:+.3f}"), share
 
-        cells = WordCells(_words(self.session), _words(compared.other), cell, scale)
+        cells = WordCells(_words(self.session), _words(other), cell, scale)
         self.query_one(WordTable).show(cells, (row, column))
         self.query_one(Legend).show(scale, note="what a pair of tokens gives to the cosine")
 
@@ -149,7 +140,7 @@ class SimilarScreen(Overview, tool="similar"):
         if not self.compared:
             hint = self.port.hint("{sentence.edit} asks for the other sentence")
             return Texts("Two sentences", "", ("nothing is compared yet", hint))
-        together, other = self.compared[-1].together, self.compared[-1].other
+        other, together = self.compared[-1]
         cosine, shares = minus(f"{together.cosine:.4f}"), together.shares
         rows, columns = self.query_one(WordTable).shown
         row, column = self.query_one(WordTable).at
@@ -165,7 +156,7 @@ class SimilarScreen(Overview, tool="similar"):
                 f"{first} and {second} give {share} of the cosine {cosine}",
                 f"{first} with all tokens {of_row} · all tokens with {second} {of_column}",
             ),
-            "   ".join(minus(f"{each.together.cosine:.3f}") for each in self.compared[-5:]),
+            "   ".join(minus(f"{each.cosine:.3f}") for _, each in self.compared[-5:]),
         )
 
     def chosen(self) -> None:

@@ -41,7 +41,7 @@ async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
         await explorer.press("escape")
         # one that can
         screen = await compared(explorer, "2 33 8")
-        together = screen.compared[-1].together
+        together = screen.compared[-1][1]
         assert together.shares.shape == (6, 4)
         assert together.shares.sum() == pytest.approx(together.cosine, abs=1e-5)
         assert f"cosine {together.cosine:.4f}" in explorer.text
@@ -57,7 +57,7 @@ async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_
         await explorer.press("/")
         await explorer.answer("2 17 40 8 9")
         await explorer.until(lambda: len(screen.compared) == 2)
-        assert screen.compared[-1].together.cosine == pytest.approx(1.0, abs=1e-6)
+        assert screen.compared[-1][1].cosine == pytest.approx(1.0, abs=1e-6)
         assert "1.000" in explorer.text
         # every size, and the help
         for size in (MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW):

@@ -75,7 +75,7 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def __init__(self, port: Port, start: adding.Start) -> None:
         super().__init__()
-        self.port, self.session, self._writer, self._edits = port, port.session, start.writer, start.edits
+        self.port, self.session, self._start = port, port.session, start
         self._begun_with = self.steering
         self.requests = Requests(self, port.worker, self.show_lines, here=lambda: False)
         self.view = GenerateView()
@@ -91,7 +91,7 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(LineList).focus()
-        self._begin(self._writer, self.session)
+        self._begin(self._start.writer, self.session)
         self.show_lines()
 
     def on_resize(self, event: Resize) -> None:
@@ -203,14 +203,14 @@ class GenerateScreen(ExplorerScreen[None]):
     def _steer(self, make: Callable[[Task], Add | None]) -> None:
         """Write the text anew with something added, which is made on the worker; with nothing as it is without."""
         self.writing.halt()
-        draft, edits = self.writing.draft, self._edits
+        draft, start = self.writing.draft, self._start
         if draft is None:
             return
         count = max(len(draft.shares), AT_FIRST)
 
         def work(task: Task) -> Draft:
             edit = make(task)
-            return draft.steered(edit, edits.beside(edit), count, lambda step: task.report(f"the text: {step.name}"))
+            return draft.steered(edit, start.beside(edit), count, lambda step: task.report(f"the text: {step.name}"))
 
         self.writing.write(work, push=True)
         self.show_lines()
@@ -239,7 +239,7 @@ class GenerateScreen(ExplorerScreen[None]):
         session = self.session
 
         def begin(read: Session) -> None:
-            self.session, writer = adding.resteered(read, self.steering), self._writer
+            self.session, writer = adding.resteered(read, self.steering), self._start.writer
             if read.model.has_decoder:
                 writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
             self._begin(writer, read)
@@ -251,7 +251,7 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
-        draft, edit, edits = self.writing.draft, self.steering, self._edits
+        draft, edit, start = self.writing.draft, self.steering, self._start
         settings, prompt = writer.settings if draft is None else draft.settings, adding.prompt_of(writer, session)
 
         def work(task: Task) -> Draft:
@@ -261,7 +261,7 @@ class GenerateScreen(ExplorerScreen[None]):
                 task.report(f"{len(prompt):,} tokens of the prompt: {step.name}")
 
             begun = Draft(writer, settings, (writer.begin(prompt, before),))
-            return begun if edit is None else begun.steered(edit, edits.beside(edit), 0, before)
+            return begun if edit is None else begun.steered(edit, start.beside(edit), 0, before)
 
         self.writing.write(work, push=True)
 

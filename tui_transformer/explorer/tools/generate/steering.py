@@ -29,28 +29,17 @@ PAIR = ("I am happy", "I am sad")
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """The edits of the explorer, as they are meant for a text that grows.
+class Start:
+    """A writer with the edits of the explorer but that which a slider moves, and what is to be said of it.
 
     Attributes:
-        others: All but the one that a slider moves.
-        place: Where that stands among them.
+        others: Those edits, as they are meant for a text that grows.
+        place: Where that which a slider moves stands among them.
     """
 
+    writer: Writer
     others: tuple[Change, ...]
     place: int
-
-    def beside(self, edit: Add | None) -> tuple[Change, ...]:
-        """All of them, with this one in its place."""
-        return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """A writer with the edits of the explorer but that which a slider moves, and what is to be said of it."""
-
-    writer: Writer
-    edits: Standing
     remarks: tuple[str, ...]
 
     @classmethod
@@ -71,7 +60,11 @@ class Start:
         place = next((at for at, edit in enumerate(edits) if edit is own), len(edits))
         writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, others)
         said = (defaults.note, EDITS_ACT if edits else "", *remarks)
-        return cls(writer, Standing(others, place), tuple(filter(None, said)))
+        return cls(writer, others, place, tuple(filter(None, said)))
+
+    def beside(self, edit: Add | None) -> tuple[Change, ...]:
+        """All edits, with this one in its place."""
+        return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
 
 
 def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
