@@ -60,16 +60,6 @@ FEW = 4
 """Singular values and eigenvalues that are said."""
 
 
-def open_from(port: Port) -> None:
-    """The circuits of the head that is shown.
-
-    Raises:
-        InputError: The model has no attention with matrices of its own.
-    """
-    circuits(port.session.trace)
-    port.open(CircuitsScreen(port))
-
-
 @dataclass(frozen=True, eq=False)
 class Shown:
     """A map, and what is said of it."""
@@ -94,6 +84,12 @@ class CircuitsScreen(Overview, tool="circuits"):
     """
 
     def __init__(self, port: Port) -> None:
+        """Begin with the head that is shown.
+
+        Raises:
+            InputError: The model has no attention with matrices of its own.
+        """
+        circuits(port.session.trace)
         super().__init__(port)
         self.kinds = (*list(HEAD_MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(HEAD_MATRICES)[2:])
         self.kind, self.at = self.kinds[0], 0

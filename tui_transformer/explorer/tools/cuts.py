@@ -28,12 +28,6 @@ TOKENS = ("$foreground on $primary 40%", "$foreground on $secondary 40%")
 QUIET, UNKNOWN = "$foreground 65%", "$error"
 
 
-def open_from(port: Port) -> None:
-    """The model's own vocabulary beside words, characters and byte pairs."""
-    text = port.session.encoding.text
-    port.open(CutsScreen(text, vocabularies(text, port.session.model.vocabulary)))
-
-
 def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
     """The model's own, and one of each kind; byte pairs are those of English words, characters those of the text."""
     words = load_vocabulary(WORDS)
@@ -58,9 +52,11 @@ class CutsScreen(Dialog[None]):
     """
     WIDE = 100
 
-    def __init__(self, text: str, vocabularies: Sequence[Vocabulary]) -> None:
+    def __init__(self, port: Port) -> None:
+        """Begin with the model's own vocabulary beside words, characters and byte pairs."""
         super().__init__("How the sentence is cut")
-        self.sentence, self.vocabularies = text, list(vocabularies)
+        self.sentence = port.session.encoding.text
+        self.vocabularies = vocabularies(self.sentence, port.session.model.vocabulary)
 
     def on_resize(self) -> None:
         self.show_text()

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.course.exercise import Course, Exercise, Progress, open_course, progress_path, read_progress
+from tui_transformer.course.exercise import Exercise, open_course, progress_path, read_progress
 from tui_transformer.course.sources import step_of
 from tui_transformer.explorer.shell.dialog import Page
 from tui_transformer.explorer.shell.overview import Overview, Texts
@@ -24,12 +24,6 @@ WIDEST = 16
 """Columns of a name."""
 
 
-def open_from(port: Port) -> None:
-    """The exercises; the first that is not done is under the cursor."""
-    course = open_course()
-    port.open(ExercisesScreen(port, course, read_progress(progress_path(), course.name)))
-
-
 class ExercisesScreen(Overview, tool="exercises"):
     """A list of exercises, and the task of the one under the cursor."""
 
@@ -40,9 +34,11 @@ class ExercisesScreen(Overview, tool="exercises"):
     }
     """
 
-    def __init__(self, port: Port, course: Course, progress: Progress) -> None:
+    def __init__(self, port: Port) -> None:
+        """Begin with the first that is not done."""
         super().__init__(port)
-        self._exercises, self._done = course.exercises, progress.done
+        course = open_course()
+        self._exercises, self._done = course.exercises, read_progress(progress_path(), course.name).done
 
     def content(self) -> ComposeResult:
         yield LineList()

@@ -127,7 +127,7 @@ class LinksScreen(Overview, tool="links"):
         )
 
     def action_arcs(self) -> None:
-        self.open(arcs_of(self.port, "links"))
+        self.open(ArcsScreen(self.port, "links"))
 
     def action_scope(self) -> None:
         self.scope = following(self.scopes, self.scope)
@@ -208,18 +208,6 @@ SOURCES = ("head", "links", "rollout")
 """One head; of every pair of tokens the largest weight of all heads; what reached which token through the layers."""
 
 
-def open_arcs(port: Port) -> None:
-    """Of the head that is shown, or the first."""
-    port.open(arcs_of(port, "head"))
-
-
-def arcs_of(port: Port, source: str) -> ArcsScreen:
-    """The screen, at the attention that is shown, or the first."""
-    every = attentions(port.session.trace.program)
-    step = attention_at(port.position.stop, every) or every[0]
-    return ArcsScreen(port, step, source if source in fitting(step) else "head")
-
-
 def fitting(step: Attention) -> tuple[str, ...]:
     """Sources of arcs for an attention: a rollout goes from layer to layer of one sequence."""
     return SOURCES if step.own else SOURCES[:2]
@@ -274,9 +262,12 @@ class ArcsScreen(Overview, tool="arcs"):
 
     WIDGETS = (Arcs,)
 
-    def __init__(self, port: Port, step: Attention, source: str) -> None:
+    def __init__(self, port: Port, source: str = "head") -> None:
+        """Begin at the attention that is shown, or the first, with a source where that fits it."""
         super().__init__(port)
         self.every = attentions(self.session.trace.program)
+        step = attention_at(port.position.stop, self.every) or self.every[0]
+        source = source if source in fitting(step) else "head"
         self.wanted = self.shown = WantedArcs(source, step, min(port.position.place.head, step.heads - 1))
         self.weights: Host | None = None
 

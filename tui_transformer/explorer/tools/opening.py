@@ -133,8 +133,16 @@ def _open(name: str, port: Port) -> None:
     match name:
         case "ablation":
             from tui_transformer.explorer.tools.ablation import AblateScreen as Tool
+        case "arcs":
+            from tui_transformer.explorer.tools.links import ArcsScreen as Tool
         case "breaks":
             from tui_transformer.explorer.tools.breaks.screen import BreaksScreen as Tool
+        case "circuits":
+            from tui_transformer.explorer.tools.circuits import CircuitsScreen as Tool
+        case "cuts":
+            from tui_transformer.explorer.tools.cuts import CutsScreen as Tool
+        case "exercises":
+            from tui_transformer.explorer.tools.exercises import ExercisesScreen as Tool
         case "graph":
             from tui_transformer.explorer.tools.graph import GraphScreen as Tool
         case "heads":
@@ -145,6 +153,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.links import LinksScreen as Tool
         case "patching":
             from tui_transformer.explorer.tools.patching import PatchingScreen as Tool
+        case "poster":
+            from tui_transformer.explorer.tools.poster import PosterScreen as Tool
         case "probes":
             from tui_transformer.explorer.tools.probes import ProbesScreen as Tool
         case "rollout":
@@ -161,18 +171,10 @@ def _open(name: str, port: Port) -> None:
 
 def _begin(name: str, port: Port) -> None:
     match name:
-        case "arcs":
-            from tui_transformer.explorer.tools.links import open_arcs as open_from
         case "checkpoints":
             from tui_transformer.explorer.tools.checkpoints import open_from
-        case "circuits":
-            from tui_transformer.explorer.tools.circuits import open_from
         case "compare":
             from tui_transformer.explorer.tools.compare import open_from
-        case "cuts":
-            from tui_transformer.explorer.tools.cuts import open_from
-        case "exercises":
-            from tui_transformer.explorer.tools.exercises import open_from
         case "features":
             from tui_transformer.explorer.tools.features import open_from
         case "generate":
@@ -187,8 +189,6 @@ def _begin(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.open import open_from
         case "patch":
             from tui_transformer.explorer.tools.patching import open_patch as open_from
-        case "poster":
-            from tui_transformer.explorer.tools.poster import open_from
         case "score":
             from tui_transformer.explorer.tools.score import open_from
         case "settings":

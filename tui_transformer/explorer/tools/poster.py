@@ -6,7 +6,6 @@ from functools import partial
 
 from rich.text import Text
 
-from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
@@ -29,23 +28,23 @@ A_LEVEL = 12
 ENDINGS = (".svg", ".png", ".txt")
 
 
-def open_from(port: Port) -> None:
-    """The way back from the cell under the cursor."""
-    program, (stop, place) = port.session.trace.program, (port.position.stop, port.position.place)
-    if stop not in program.names:
-        port.say(port.hint("there is no number here: go to a step with {step.next}"))
-        return
-    axes = program.axes(stop)
-    index = tuple(min(at, axis.size - 1) for at, axis in zip(index_of(axes, place), axes, strict=True))
-    port.open(PosterScreen(port, program.named(stop), index))
-
-
 class PosterScreen(Overview, tool="poster"):
     """A line for each cell, indented below the one that it is a part of."""
 
-    def __init__(self, port: Port, name: str, index: Index) -> None:
+    def __init__(self, port: Port) -> None:
+        """The way back from the cell under the cursor.
+
+        Raises:
+            InputError: There is none.
+        """
         super().__init__(port)
-        self.of, self.levels = (name, index), LEVELS
+        program, stop = self.session.trace.program, port.position.stop
+        if stop not in program.names:
+            raise InputError(port.hint("there is no number here: go to a step with {step.next}"))
+        axes = program.axes(stop)
+        places = zip(index_of(axes, port.position.place), axes, strict=True)
+        self.of = program.named(stop), tuple(min(at, axis.size - 1) for at, axis in places)
+        self.levels = LEVELS
         self.root: Cell | None = None
         self.back = LEVELS  # those of the poster that is shown
         self.cells: list[tuple[str, Cell | None]] = []

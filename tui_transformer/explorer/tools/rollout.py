@@ -7,7 +7,7 @@ from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.tools.links import arcs_of
+from tui_transformer.explorer.tools.links import ArcsScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.step_view import placed, rollout_view
@@ -69,7 +69,7 @@ class RolloutScreen(Overview, tool="rollout"):
         )
 
     def action_arcs(self) -> None:
-        self.open(arcs_of(self.port, "rollout"))
+        self.open(ArcsScreen(self.port, "rollout"))
 
     def action_layer(self, by: int) -> None:
         wanted = max(0, min(self.depth + by, len(self.rollout.steps) - 1))
