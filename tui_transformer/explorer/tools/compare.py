@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
@@ -10,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
@@ -29,7 +31,6 @@ from tui_transformer.session.view_state import BEFORE, Overlay
 from tui_transformer.text.display import visible
 
 WIDTH = 22
-DUMP = "a dump"
 
 SHOWN_THEN = """Every step is then shown beside the other's; {overlay} shows the difference, \
 {compare.first} the first that differs."""
@@ -41,7 +42,8 @@ class Offer:
     """One thing to compare with.
 
     Attributes:
-        build: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded.
+        build: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded; told what
+            says how far it is.
         ask: What has to be asked first; "" for nothing.
         value: What is in the input at first.
         kind: As what a menu asks for it; "" for what only the list has.
@@ -49,7 +51,7 @@ class Offer:
 
     title: str
     detail: str
-    build: Callable[[str], Overlay]
+    build: Callable[[str, Report], Overlay | Dumped]
     ask: str = ""
     value: str = ""
     kind: str = ""
@@ -83,31 +85,23 @@ def take(port: Port, offer: Offer) -> None:
     if not offer.ask:
         compare(port, offer, "")
         return
-    show = compare_dump if offer.title == DUMP else compare
-    port.open(
-        PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
-        lambda answer: None if answer is None else show(port, offer, answer),
-    )
+    prompt = PromptScreen(offer.ask, value=offer.value, hint=offer.detail)
+    port.open(prompt, lambda answer: None if answer is None else compare(port, offer, answer))
 
 
 def compare(port: Port, offer: Offer, answer: str) -> None:
-    """Show another trace beside the one that is explored."""
-    session = port.session
-    port.ask("other", AT_ONCE + 1, lambda _: session.with_overlay(offer.build(answer)), port.change)
-
-
-def compare_dump(port: Port, _: Offer, where: str) -> None:
-    """Show a dump beside what is explored, at the first cell that is wrong."""
+    """Show another trace beside the one that is explored; a dump at the first cell that is wrong."""
     session = port.session
 
-    def work(task: Task) -> tuple[Session, Dumped]:
-        dumped = of_dump(session, where, task.report)
-        return session.with_overlay(dumped.overlay), dumped
+    def work(task: Task) -> tuple[Session, Overlay | Dumped]:
+        built = offer.build(answer, task.report)
+        return session.with_overlay(built.overlay if isinstance(built, Dumped) else built), built
 
-    def done(opened: tuple[Session, Dumped]) -> None:
-        changed, dumped = opened
-        port.change(changed, dumped.at)
-        port.say(visible(dumped.says))
+    def done(made: tuple[Session, Overlay | Dumped]) -> None:
+        changed, built = made
+        port.change(changed, built.at if isinstance(built, Dumped) else None)
+        if isinstance(built, Dumped):
+            port.say(visible(built.says))
 
     port.ask("other", AT_ONCE + 1, work, done)
 
@@ -120,38 +114,33 @@ def offers(session: Session) -> Iterator[Offer]:
         yield Offer(
             "another sentence",
             "the same model reads both",
-            lambda text: Overlay("trace", f"“{text.strip()}”", text=text),
+            lambda text, _: Overlay("trace", f"“{text.strip()}”", text=text),
             "Sentence to compare with",
             given,
             "sentence",
         )
     if session.edits:
-        yield Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE)
+        yield Offer("before the edits", active(session.edits, session.base.program), lambda *_: BEFORE)
     yield Offer(
         "another checkpoint",
         "the same sentence, other weights",
-        lambda where: _of_checkpoint(session, where),
+        lambda where, _: _of_checkpoint(session, where),
         "Checkpoint to compare with",
         str(model.folder or ""),
         "checkpoint",
     )
-    yield Offer(
-        DUMP,
-        "what another program computed",
-        lambda where: of_dump(session, where).overlay,
-        "Dump to compare with",
-        kind="dump",
-    )
+    build = partial(of_dump, session)
+    yield Offer("a dump", "what another program computed", build, "Dump to compare with", kind="dump")
     if model.folder is None and model.seed is not None:
         other = model.seed + 1
         detail = "the same sizes, other random weights"
-        yield Offer(f"seed {other}", detail, lambda _: _other(model, f"seed {other}", seed=other))
+        yield Offer(f"seed {other}", detail, lambda *_: _other(model, f"seed {other}", seed=other))
     dtype = next(name for name in DTYPES if name != str(model.backend.dtype))
     detail = f"the same in {dtype}: what rounding changes"
-    yield Offer(dtype, detail, lambda _: _other(model, dtype, dtype=dtype), kind="precision")
+    yield Offer(dtype, detail, lambda *_: _other(model, dtype, dtype=dtype), kind="precision")
     device = "cpu" if model.backend.device == "gpu" else "gpu"
     name = device.upper()
-    yield Offer(f"the {name}", "the same on the other device", lambda _: _other(model, name, device=device))
+    yield Offer(f"the {name}", "the same on the other device", lambda *_: _other(model, name, device=device))
 
 
 def _of_checkpoint(session: Session, where: str) -> Overlay:
