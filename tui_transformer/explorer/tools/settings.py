@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from textual.app import ComposeResult
@@ -205,6 +206,19 @@ def _parsed(key: str, value: str) -> int | bool | str:
     if not (digits.isascii() and digits.isdigit()):
         raise InputError(f"{key} “{visible(value)}” is not a whole number: use digits only")
     return int(digits)
+
+
+def read_number(name: str, text: str, read: Callable[[str], float]) -> float:
+    """A number as a person writes it; a whole one, where `read` is int, may have commas between its thousands.
+
+    Raises:
+        InputError: It is none.
+    """
+    try:
+        return read(text.strip().replace(",", "" if read is int else "."))
+    except ValueError as error:
+        kind = "a whole number" if read is int else "a number"
+        raise InputError(f"{name} {text!r} is not {kind}".lstrip()) from error
 
 
 class SettingsScreen(Dialog[Model]):

@@ -29,6 +29,7 @@ from tui_transformer.explorer.tools.generate import steering as adding
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
 from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
+from tui_transformer.explorer.tools.settings import read_number
 from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -382,12 +383,3 @@ class GenerateSettings(Dialog[Settings]):
             self.dismiss(replace(self._settings, **numbers, **switches))  # type: ignore[arg-type]
         except InputError as error:
             self._form.show_status(str(error), wrong=True)
-
-
-def read_number(name: str, text: str, read: Callable[[str], float]) -> float:
-    """A number as a person writes it."""
-    try:
-        return read(text.strip().replace(",", "."))
-    except ValueError as error:
-        kind = "a whole number" if read is int else "a number"
-        raise InputError(f"{name} {text!r} is not {kind}") from error

@@ -15,7 +15,7 @@ from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.tools.runs import RUNS, path_of
-from tui_transformer.explorer.tools.settings import COLUMNS
+from tui_transformer.explorer.tools.settings import COLUMNS, read_number
 from tui_transformer.explorer.tools.train.driver import Training, plain_names
 from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.corpora import lines_of
@@ -142,7 +142,7 @@ def plan(values: Mapping[str, str]) -> Plan:
 
 
 def _resumed(values: Mapping[str, str], folder: Path, settings: Settings) -> Plan:
-    newest, steps = newest_checkpoint(folder), int(_read("steps", values["steps"]))
+    newest, steps = newest_checkpoint(folder), int(_read(values, "steps"))
     step = 0 if newest is None else int(newest.name)
     if steps < step:
         raise InputError(f"steps {steps:,}: {step:,} are made already: write more")
@@ -159,8 +159,8 @@ def _new(values: Mapping[str, str], folder: Path) -> Plan:
         file = path_of(values["file"])
         if not is_file(file):
             raise InputError(f"{shown_path(file)} is no file: give the path of a text file")
-    numbers: dict[str, Any] = {key: _read(key, values[key]) for key in NUMBERS if key not in SIZES}
-    sizes = {key: _read(key, values[key]) for key in SIZES}
+    numbers: dict[str, Any] = {key: _read(values, key) for key in NUMBERS if key not in SIZES}
+    sizes = {key: _read(values, key) for key in SIZES}
     words: dict[str, Any] = {"tokens": values["tokens"], "embedding": values["embedding"]}
     warm_up = min(100, max(numbers["steps"] // 10, 1))
     settings = Settings(values["task"], str(file), sizes=sizes, warm_up=warm_up, **words, **numbers)
@@ -175,14 +175,9 @@ def _new(values: Mapping[str, str], folder: Path) -> Plan:
     return Plan(folder.name, f"a new run in {shown_path(folder)} · {text.about}", opened)
 
 
-def _read(key: str, text: str) -> float:
-    read = NUMBERS[key]
-    try:
-        return read(text.strip().replace(",", "" if read is int else "."))
-    except ValueError as error:
-        label = next(each.label.strip() for each in FIELDS if each.key == key)
-        kind = "a whole number" if read is int else "a number"
-        raise InputError(f"{label} {text!r} is not {kind}") from error
+def _read(values: Mapping[str, str], key: str) -> float:
+    label = next(each.label.strip() for each in FIELDS if each.key == key)
+    return read_number(label, values[key], NUMBERS[key])
 
 
 class TrainForm(Dialog[Training]):

@@ -19,6 +19,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
 from tui_transformer.explorer.tools.checkpoints import open_run
 from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
+from tui_transformer.explorer.tools.settings import read_number
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.tools.train.panel import TrainPanel, brief
 from tui_transformer.explorer.tools.train.plan import FIRST, TEXTS, Plan, TrainForm
@@ -169,10 +170,7 @@ class TrainScreen(ExplorerScreen[None]):
     def action_rate(self) -> None:
 
         def read(text: str) -> float:
-            try:
-                rate = float(text.strip().replace(",", "."))
-            except ValueError as error:
-                raise InputError(f"{text!r} is not a number") from error
+            rate = read_number("", text, float)
             if not 0 < rate <= HIGHEST_RATE:
                 raise InputError(f"{text!r}: a learning rate is above 0, as 0.001")
             return rate
