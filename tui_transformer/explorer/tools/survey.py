@@ -54,25 +54,19 @@ CONTEXT = "context"
 
 def open_from(port: Port) -> None:
     """Ask for the file of a survey, and show it."""
-    known = recent("surveys")
-    prompt = PromptScreen(
-        "Survey in the file",
-        value=known[0] if known else "",
-        hint=f"what `tui-transformer survey … --out FILE` wrote: {', '.join(FORMATS)}",
-        check=lambda text: read_results(path_of(text)),
-        lately=known,
-    )
-    port.open(prompt, lambda text: open_file(port, path_of(text)) if text is not None else None)
+    known, hint = recent("surveys"), f"what `tui-transformer survey … --out FILE` wrote: {', '.join(FORMATS)}"
 
+    def read(text: str) -> tuple[Path, Results]:
+        path = path_of(text)
+        return path, read_results(path)
 
-def open_file(port: Port, path: Path) -> None:
-    """Show the survey of a file."""
+    def show(found: tuple[Path, Results]) -> None:
+        remember("surveys", str(found[0]))
+        open_results(port, found[1])
 
-    def show(results: Results) -> None:
-        remember("surveys", str(path))
-        open_results(port, results)
-
-    port.ask("survey", AT_ONCE + 1, lambda _: read_results(path), show)
+    check, answered = reading(read, show)
+    value = known[0] if known else ""
+    port.open(PromptScreen("Survey in the file", value=value, hint=hint, check=check, lately=known), answered)
 
 
 def open_results(port: Port, results: Results) -> None:

@@ -19,13 +19,14 @@ from tui_transformer.explorer.tools.survey import (
     SurveyScreen,
     is_of,
     name,
-    open_file,
+    open_from,
+    open_results,
     position_of,
     session_of,
 )
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.survey.results import Results, write_results
+from tui_transformer.survey.results import Results, read_results, write_results
 
 TEXTS = (
     "The fox found a shell . The fox found a stone .",
@@ -92,7 +93,9 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
 
 async def test_the_next_part_another_measure_and_a_survey_without_examples(path: Path, results: Results):
     async with exploring(NARROW, model="story") as explorer:
-        open_file(explorer.parts.port, path)
+        open_from(explorer.parts.port)
+        await explorer.handled()
+        await explorer.answer(str(path))
         await explorer.shown("survey of story")
         assert "mean over the texts" in explorer.text
         assert "enter: texts where it is strongest · r: the next measure · f: the next part" in explorer.text
@@ -111,7 +114,7 @@ async def test_the_next_part_another_measure_and_a_survey_without_examples(path:
         # without examples
         write_results(path.parent / "rows.csv", Results.of(results.rows, ()))
         await explorer.resize(*SMALL)
-        open_file(explorer.parts.port, path.parent / "rows.csv")
+        open_results(explorer.parts.port, read_results(path.parent / "rows.csv"))
         await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
         await explorer.press("enter")
         assert "no examples are kept" in explorer.app.messages.text
