@@ -265,7 +265,7 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
     async with exploring(WIDE, model="story", text="The fox found a") as explorer:
         await opened(explorer, "L")
         await explorer.press("o")
-        await explorer.answer(str(path))
+        await explorer.answer(f" {path} ")
         await explorer.shown("Tuned lens · affine map of the layer")
         await filled(explorer, "L")
         model, trace = explorer.session.model, explorer.session.trace

@@ -290,9 +290,10 @@ class LensScreen(Overview, tool="lens"):
             return
 
         def read(text: str) -> Path:
-            if not is_file(expanded(text)):
-                raise InputError(f"{shown_path(expanded(text))}: no such file")
-            return expanded(text)
+            path = expanded(text.strip())
+            if not is_file(path):
+                raise InputError(f"{shown_path(path)}: no such file")
+            return path
 
         def work(path: Path, task: Task) -> tuple[Maps, str | None]:
             model, unknown = self.session.model, Unknown()
