@@ -160,8 +160,15 @@ class Attributed:
 
 
 def open_inputs(port: Port) -> None:
-    """Work it out, and show it."""
-    session, program = port.session, port.session.trace.program
+    """Work it out, and show it.
+
+    Raises:
+        InputError: The metric has no gradient.
+    """
+    session, program, measure = port.session, port.session.trace.program, measure_of(port.session)
+    if measure is not None and measure.name == "divergence":
+        lacks = "the divergence from the sentence itself has gradient 0"
+        raise InputError(port.hint(f"{lacks}: {{measure}} chooses another metric"))
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
     port.ask(
         "inputs", cost, lambda task: attributed(session, task), lambda each: port.open(InputsScreen(session, each))
@@ -176,8 +183,6 @@ def attributed(session: Session, task: Task) -> Attributed:
     if metric is None:
         words = range(trace.program.shape(trace.program.logits)[1])
         metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))
-    if metric.name == "divergence":
-        raise InputError("the divergence from the sentence itself has gradient 0: choose another metric with #")
     mean = np.asarray(trace[trace.program.step("embedding.output").name], np.float64).mean(axis=0)
     product = gradient_times_input(trace, metric, positions, report=task.report)
     integrated = integrated_gradients(trace, metric, positions, baseline=mean, report=task.report)

@@ -11,9 +11,11 @@ from driving import NARROW, SMALL, WIDE, exploring
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.tools import attribution
 from tui_transformer.explorer.tools.attribution import InputsScreen, TermsScreen
+from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.session.view_state import Measure
 
 
@@ -76,11 +78,16 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         assert f"They sum to {integrated.cells.sum():.4f} = {of}" in shown
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
-        # what has no gradient
-        explorer.parts.port.change(explorer.session.with_measure(Measure("divergence")))
-        await explorer.press("&")
-        await explorer.until(lambda: explorer.messages)
-        assert "has gradient 0" in explorer.messages[-1]
+
+
+async def test_where_the_metric_has_no_gradient_the_key_that_is_in_use_is_named() -> None:
+    async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5), preferences=Preferences()) as explorer:
+        port = explorer.parts.port
+        port.change(explorer.session.with_measure(Measure("divergence")))
+        TOOLS["inputs"](port)
+        await explorer.settled()
+        assert explorer.messages[-1].endswith(f"has gradient 0: {port.hint('{measure}')} chooses another metric")
+        assert "#" not in explorer.messages[-1]
 
 
 class Turn:
