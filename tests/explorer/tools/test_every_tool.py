@@ -25,6 +25,7 @@ NAMED = {name for action in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)
 
 NEEDED = {
     "circuits": "there are no circuits",
+    "compare-sentence": "reads no sentence",
     "features": "train --features",
     "graph": "no logits",
     "inputs": "nothing to differentiate",

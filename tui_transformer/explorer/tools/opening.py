@@ -48,6 +48,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
         ),
     ),
     "arcs": (ATTENTION,),
+    "compare-sentence": (Need(lambda session: session.model.config.vocab_size, "this model reads no sentence"),),
     "cuts": (Need(lambda session: session.encoding.text.strip(), "there is no sentence to cut: write one"),),
     "graph": (Need(_last_axis, "this model has no logits: a graph leads back from these"),),
     "heads": (ATTENTION,),
@@ -204,27 +205,32 @@ def _begin(name: str, port: Port) -> None:
         case "vocabulary":
             from tui_transformer.explorer.tools.open import open_vocabulary as open_from
         case _:
-            raise KeyError(name)
+            _act(name, port)
+            return
     open_from(port)
 
 
-# Tools without a screen
+def _act(name: str, port: Port) -> None:
+    """A tool without a screen of its own."""
+    what, kind, *mean = name.split("-")
+    if what == "ablate":
+        from tui_transformer.explorer.tools.ablation import ablate
 
+        ablate(port, kind, mean=bool(mean))
+    elif what == "compare":
+        from tui_transformer.explorer.tools.compare import compare_with
 
-def _ablate(kind: str, set_to: str, port: Port) -> None:
-    from tui_transformer.explorer.tools.ablation import ablate
-
-    try:
-        ablate(port, kind, mean=set_to == "mean")
-    except InputError as error:
-        port.say(str(error))
+        compare_with(port, kind)
+    elif what == "item":
+        _turn_item(port, 1 if kind == "next" else -1)
+    else:
+        _draw_again(port)
 
 
 def _draw_again(port: Port) -> None:
     session, model = port.session, port.session.model
     if model.folder is not None or model.seed is None:
-        port.say("these weights were learned: only random ones are drawn again")
-        return
+        raise InputError("these weights were learned: only random ones are drawn again")
     seed = model.seed + 1
 
     def done(changed: Session) -> None:
@@ -234,35 +240,23 @@ def _draw_again(port: Port) -> None:
     port.ask("draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
-def _compare(kind: str, port: Port) -> None:
-    from tui_transformer.explorer.tools.compare import compare_with
-
-    compare_with(port, kind)
-
-
-def _turn_item(by: int, port: Port) -> None:
+def _turn_item(port: Port, by: int) -> None:
     session = port.session
     if not session.batch:
-        port.say("one sentence is open: begin with several, as --text A --text B")
-        return
+        raise InputError("one sentence is open: begin with several, as --text A --text B")
     port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
 
 
-SCREENS = (
+NAMES = (
     *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "features", "generate"),
     *("graph", "heads", "inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "poster"),
     *("probes", "score", "settings"),
     *("rollout", "similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
+    *("compare-sentence", "compare-dump", "compare-checkpoint", "compare-precision"),
+    *("ablate-head", "ablate-position", "ablate-head-mean", "ablate-position-mean"),
+    *("draw-again", "item-back", "item-next"),
 )
-TOOLS: Mapping[str, Callable[[Port], None]] = {
-    **{name: partial(open_tool, name) for name in SCREENS},
-    **{f"compare-{kind}": partial(_compare, kind) for kind in ("sentence", "dump", "checkpoint", "precision")},
-    **{f"ablate-{kind}": partial(_ablate, kind, "zero") for kind in ("head", "position")},
-    **{f"ablate-{kind}-mean": partial(_ablate, kind, "mean") for kind in ("head", "position")},
-    "draw-again": _draw_again,
-    "item-back": partial(_turn_item, -1),
-    "item-next": partial(_turn_item, 1),
-}
+TOOLS: Mapping[str, Callable[[Port], None]] = {name: partial(open_tool, name) for name in NAMES}
 """How each tool is opened from what it is given."""
 
 
