@@ -240,7 +240,7 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
         await explorer.keys("enter")
         await explorer.shown("heads")
         await explorer.until(lambda: explorer.app.background.job is not None and not explorer.app.background.job.alive)
-        await explorer.shown("3", "64")
+        await explorer.shown("d_model 64 is not divisible by 3 heads")
         assert explorer.app.screen is form
         for key, value in {"heads": "2", "d_model": "8", "batch": "2"}.items():
             await fill(key, value)
