@@ -167,10 +167,6 @@ def _answer(session: Session) -> range:
 # Edits made on the main screen
 
 
-MOST_LIKELY = 3
-"""Words of an answer that are said."""
-
-
 def perform(port: Port, edits: Sequence[Change], explored: Session | None = None) -> None:
     """Make edits, go to the first of them, and show every step beside what it was before.
 
@@ -213,7 +209,7 @@ def answers(before: Session, after: Session, task: Task) -> str:
     result = effect(before.trace, after.trace, position, metric=metric_of(before))
     if result.change is None or (result.value is None and result.divergence is None):
         return f"relative change of {answer_step(before.trace)} {signed(result.size)[1:]}"
-    was, becomes = (guesses(session, position.start, MOST_LIKELY) for session in (before, after))
+    was, becomes = (guesses(session, position.start, 3) for session in (before, after))
     where = f"answer at {position_text(before, position.start)}"
     said = f"{where}: {', '.join(map(str, was))} → {', '.join(map(str, becomes))}"
     if result.value is not None:

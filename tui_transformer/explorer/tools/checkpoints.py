@@ -56,12 +56,6 @@ Result = TypeVar("Result")
 MOST_SMALL, SMALLEST = 8, 13
 """Small pictures at most, and columns of one at least."""
 
-LEAST_SMALL = 5
-"""Lines of the small pictures, even where the large head has to be scrolled then."""
-
-AROUND = 8
-"""Lines around the rows of the large head: title, borders, keys of the head, legend, detail, keys."""
-
 
 def open_from(port: Port) -> None:
     """Step through the checkpoints of the run that the model is of; else ask for one."""
@@ -175,7 +169,9 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         across = max((self.size.width - 2) // len(places) - 1, 1)
         rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
         wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
-        spare = max(self.size.height - AROUND - rows, LEAST_SMALL)  # what the large head can spare
+        # what the large head can spare of title, borders, its keys, legend, detail and keys around it; the small ones
+        # have five lines even where it has to be scrolled then
+        spare = max(self.size.height - 8 - rows, 5)
         small.styles.height = max(min(wanted, spare, self.size.height // 3), 2)
         if heads is not None and head is not None:
             matrix = heads.view(*head)

@@ -30,12 +30,6 @@ from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import BEFORE, Overlay
 from tui_transformer.text.display import visible
 
-WIDTH = 22
-
-SHOWN_THEN = """Every step is then shown beside the other's; {overlay} shows the difference, \
-{compare.first} the first that differs."""
-"""Said under the offers."""
-
 
 @dataclass(frozen=True)
 class Offer:
@@ -176,12 +170,13 @@ class CompareScreen(Dialog[int]):
 
     def body(self) -> ComposeResult:
         yield LineList()
-        yield Static(plain(hint(self.app, SHOWN_THEN)), classes="quiet")
+        keys = "{overlay} shows the difference, {compare.first} the first that differs"
+        yield Static(plain(hint(self.app, f"Every step is then shown beside the other's; {keys}.")), classes="quiet")
 
     def on_mount(self) -> None:
         lines = self.query_one(LineList)
         lines.styles.height = len(self._offers)
-        texts = [f" {visible(offer.title):<{WIDTH}}{visible(offer.detail)}" for offer in self._offers]
+        texts = [f" {visible(offer.title):<22}{visible(offer.detail)}" for offer in self._offers]
         lines.show(len(texts), lambda index: Text(texts[index], no_wrap=True, overflow="ellipsis"))
         lines.focus()
 

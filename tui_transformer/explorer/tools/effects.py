@@ -33,19 +33,11 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import cells, fit
 
-PLACED = ("position", "neuron", "feature")
-"""Kinds of which only those of one place are listed."""
-
 NUMBER, NAME, LEAST_BAR = 11, 34, 4
 """Columns of a number, of a name at most, and of a bar at least."""
 
 OF_SHARES, OF_NATS, OF_LOGITS = BarScale(1.0), BarScale(1.0, "nat", signed=True), BarScale(5.0, "logits", signed=True)
 """What bars of effects stand for, in every table: shares and relative changes, changes of ln p, changes of a logit."""
-
-LARGEST_EXPONENT = 700.0
-
-LEAST_DECIMAL = 0.0001
-"""Smaller numbers are written with a power of ten."""
 
 Effects = Sequence[tuple[Target, Effect]]
 
@@ -70,7 +62,7 @@ class Scope:
 def places(program: Program, kind: str) -> Sequence[str | None]:
     """The places among which one is chosen; one None where all are listed together, nothing where there are none."""
     steps_of = KINDS[kind].places(program)
-    if kind not in PLACED:
+    if kind not in ("position", "neuron", "feature"):  # of these only those of one place are listed
         return (None,) if steps_of else ()
     backwards = reversed(list(steps_of.items()))
     first = {tuple(program.step(name).name for name in steps): place for place, steps in backwards}
@@ -291,7 +283,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 def share(change: float) -> float:
     """A change of ln p as the relative change of p."""
-    return math.expm1(min(change, LARGEST_EXPONENT))
+    return math.expm1(min(change, 700.0))  # more is no number
 
 
 def scale_of(metric: str) -> BarScale:
@@ -303,6 +295,6 @@ def number(value: float, sign: str = "") -> str:
     """Four decimals, or one and a power of ten; `sign` "+" for a sign that is always there."""
     if not math.isfinite(value):
         return "?" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    if abs(value) >= LEAST_DECIMAL or not value:
+    if abs(value) >= 0.0001 or not value:
         return minus(f"{value:{sign}.4f}")
     return f"{sign * (value > 0)}{spoken(value, 2)}"

@@ -20,9 +20,6 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 
-WIDEST = 16
-"""Columns of a name."""
-
 
 class ExercisesScreen(Overview, tool="exercises"):
     """A list of exercises, and the task of the one under the cursor."""
@@ -49,7 +46,7 @@ class ExercisesScreen(Overview, tool="exercises"):
         def line(index: int) -> Text:
             each = self._exercises[index]
             mark = "✓" if each.name in self._done else " "
-            return Text(f" {mark} {index + 1:>2}  {fit(each.name, WIDEST)}  {visible(each.title)}", no_wrap=True)
+            return Text(f" {mark} {index + 1:>2}  {fit(each.name, 16)}  {visible(each.title)}", no_wrap=True)
 
         self.lines.show(len(self._exercises), line)
         self.lines.styles.height = len(self._exercises)

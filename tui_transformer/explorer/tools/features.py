@@ -29,20 +29,11 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import SPACE, cells, fit, token_label, visible
 
-MOST = 50
-"""Features of a token that are listed."""
-
 A_WORD, WITH_NUMBER = 7, 14
 """Columns that a word takes, about, and one with a number."""
 
 NUMBER, BAR, LABEL = 9, 10, 30
 """Columns of a value, of its bar, and of a label at most."""
-
-SHORT = 18
-"""Lines below which the text has less of them."""
-
-DARKEST = 75
-"""Per cent of the accent behind the word at which a feature is strongest."""
 
 
 def open_from(port: Port) -> None:
@@ -122,7 +113,7 @@ class FeaturesScreen(Overview, tool="features"):
 
         def work(task: Task) -> Found:
             prepared(trace, f"{at}.error", task.report)
-            (active,) = active_features(trace, at, MOST, tokens=range(token, token + 1))
+            (active,) = active_features(trace, at, 50, tokens=range(token, token + 1))  # as many are listed
             task.report(f"what features of token {token} write")
             try:
                 words = next(feature_words(trace, [active]), None)
@@ -202,13 +193,14 @@ class FeaturesScreen(Overview, tool="features"):
             values = np.nan_to_num(np.abs(self.found.values[:, self.lines.cursor]))
         most = float(values.max()) or 1.0
         in_pieces = any(token.startswith(SPACE) for token in tokens)
-        room, start = max(self.size.width - 4, 1) * (2 if self.size.height < SHORT else 4) // 2, token
+        lines = 2 if self.size.height < 18 else 4
+        room, start = max(self.size.width - 4, 1) * lines // 2, token
         while start > 0 and room > 0:
             room -= cells(visible(tokens[start - 1])) + 1
             start -= 1
         parts = [Content("… ")] if start else []
         for at in range(start, len(tokens)):
-            word, shade = visible(tokens[at]), round(DARKEST * float(values[at]) / most)
+            word, shade = visible(tokens[at]), round(75 * float(values[at]) / most)  # per cent of the accent
             active = "underline" if self.app.no_color else f"on $accent {shade}%"
             mark = "bold reverse" if at == token else active if shade else ""
             if at > start and (not in_pieces or word.startswith(SPACE)):

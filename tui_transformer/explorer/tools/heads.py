@@ -24,9 +24,6 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale, Values
 
-COST = 12
-"""Operations that it takes to measure and draw a weight."""
-
 _RESULTS: WeakKeyDictionary[Trace, dict[tuple[str, Hidden], LayerMeasures]] = WeakKeyDictionary()
 """Measures of each trace, which stay as long as it does."""
 
@@ -217,7 +214,8 @@ class MeasuredHeads:
         return sorted(waiting, key=lambda step: step.layer not in first)
 
     def cost(self, step: Attention) -> int:
-        return self.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
+        """Operations of a layer: those until its weights are there, and twelve to measure and draw each of them."""
+        return self.trace.pending([step.name]) + 12 * step.heads * step.queries.size * step.keys.size
 
 
 def written(value: float, measure: Measure, *, unit: bool = False) -> str:

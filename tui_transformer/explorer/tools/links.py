@@ -38,9 +38,6 @@ def attention_at(stop: str, every: Sequence[Attention]) -> Attention | None:
 TOP = 200
 """Links that are listed."""
 
-COST = 4
-"""Operations that it takes to look at a weight."""
-
 BAR, LONGEST_BAR = 10, 80
 """Columns of a bar at least, and at most."""
 
@@ -71,9 +68,7 @@ class LinksScreen(Overview, tool="links"):
             self.requests,
             self.KIND,
             lambda: self.waiting.pop(0) if self.waiting else None,
-            lambda step: (
-                self.session.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
-            ),
+            lambda step: self.session.trace.pending([step.name]) + 4 * step.heads * step.queries.size * step.keys.size,
             self._look,
             self._take,
         )

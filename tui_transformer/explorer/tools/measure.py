@@ -50,7 +50,6 @@ FIELDS = (
     ),
     Field(TOKENS, "words", "The word that is measured, or the two of a difference: words or token IDs.", longest=TEXT),
 )
-NO_WORDS = "this model has no logits of words: it is measured by the relative change of what its last step holds"
 
 
 def open_measure(port: Port) -> None:
@@ -74,7 +73,8 @@ def choose(
     Says so where the model has no logits of words.
     """
     if not port.session.trace.program.logits:
-        port.say(NO_WORDS)
+        change_of = "it is measured by the relative change of what its last step holds"
+        port.say(f"this model has no logits of words: {change_of}")
         return
 
     def finish(taken: Taken | None) -> None:
@@ -175,16 +175,8 @@ class MeasureScreen(Dialog[Taken]):
 # The targets of the loss: one word, token ID or −1 for every position, checked while they are typed
 
 
-MOST_PAIRS = 24
-MOST_WORDS = 12
-"""Words of the vocabulary that are listed to choose from."""
-
 TO = "\u00a0→\u00a0"
 """Between a token and its target, never at the end of a line."""
-NEXT = "The next token at every position, unless you say otherwise."
-SAME = "The tokens themselves, unless you say otherwise."
-OWN = "The model's own answer, unless you say otherwise; any other gives larger gradients."
-HOW = "Words or token IDs with a space between them; -1 is not counted."
 
 
 def open_targets(port: Port) -> None:
@@ -204,11 +196,15 @@ def open_targets(port: Port) -> None:
 def targets_prompt(session: Session) -> PromptScreen:
     """The targets of a session in a line; under it what every position is to become, or what is wrong."""
     model, tokens = session.model, (session.decoder_encoding or session.encoding).tokens
-    unless = OWN if session.answers_once else NEXT if predicts_next(session.base.program) else SAME
+    usual = "The tokens themselves, unless you say otherwise."
+    if session.answers_once:
+        usual = "The model's own answer, unless you say otherwise; any other gives larger gradients."
+    elif predicts_next(session.base.program):
+        usual = "The next token at every position, unless you say otherwise."
     return PromptScreen(
         "Targets of the loss",
         value=written_targets(model, session.loss_targets),
-        hint=f"{HOW}\n{unless}",
+        hint=f"Words or token IDs with a space between them; -1 is not counted.\n{usual}",
         check=lambda typed: read_targets(model, typed, len(tokens)),
         advise=partial(_advice, model, [model.label(token.text) for token in tokens]),
     )
@@ -220,12 +216,12 @@ def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:
     known, completions = model.target_vocabulary, list[str]()
     if known is not None and last and not last.lstrip("-−").isdecimal():
         fitting = (word for word in known.words if completes(word, last) and word != last and visible(word) == word)
-        completions = [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
+        completions = [f"{before}{space}{word}" for word in islice(fitting, 12)]
     try:
         targets = read_targets(model, typed, len(tokens))
     except InputError as error:
         words = [completed.rpartition(" ")[2] for completed in completions]
         return Advice(Content(f"tab: {'   '.join(words)}" if words else ""), completions, str(error))
-    pairs = zip(tokens[:MOST_PAIRS], targets, strict=False)
+    pairs = zip(tokens[:24], targets, strict=False)
     lines = (f"{token}{TO}{'·' if to == NOT_COUNTED else model.target_label(to)}" for token, to in pairs)
     return Advice(Content("   ").join(map(Content, lines)), completions)

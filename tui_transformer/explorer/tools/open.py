@@ -46,12 +46,7 @@ DOES = {
 SIZES = "sizes of your own with {settings}"
 """Said of models of random weights."""
 
-FOLDER = "vocabularies"
-"""Where the word lists of the program are."""
-
 MOST_LINES = 14
-WIDEST = 28
-"""Columns of a name."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +151,7 @@ def matching(choices: Sequence[Choice], typed: str) -> list[int]:
 def open_vocabulary(port: Port) -> None:
     """Those of the program, files; a sentence that the new one knows takes the place of one that it does not."""
     words, built_in = port.session.model.vocabulary, built_in_vocabularies()
-    own = words is not None and words.path is not None and words.path.parent.name == FOLDER
+    own = words is not None and words.path is not None and words.path.parent.name == "vocabularies"
     in_use = "" if words is None else words.name if own and words.name in built_in else str(words.path)
     choices = (
         *([Choice(in_use, "in use", f"{Path(in_use).name}, read again", "vocabulary")] if in_use else []),
@@ -239,7 +234,7 @@ class OpenScreen(Dialog[Choice]):
 
     def _line(self, index: int) -> Text:
         each = self._choices[index]
-        width = min(WIDEST, max(cells(visible(one.name)) for one in self._choices))
+        width = min(28, max(cells(visible(one.name)) for one in self._choices))
         if each.kind == "sentence":
             return Text(f" {fit(each.source, width)}  {visible(each.name)}", no_wrap=True)
         return Text(f" {fit(each.name, width)}  {fit(each.source, 14)}  {visible(each.says)}", no_wrap=True)

@@ -25,10 +25,6 @@ from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import path_view, placed, scale_for
 from tui_transformer.views.view import Axis, Scale, View, window_of
 
-START = "embedding"
-LEAST_RANGE = 1.0
-"""Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
-
 TITLES = {"query": "queries", "key": "keys", "value": "values", "feed_forward": "feed-forward layers"}
 
 Found = tuple[range, Paths]
@@ -137,10 +133,13 @@ class PatchTable(TwoSentences):
 
     @property
     def scale(self) -> Scale:
-        """From the least to the largest, with the metric of both sentences."""
+        """From the least to the largest, with the metric of both sentences.
+
+        The colours reach over a nat, or 1 of a logit, at least: what changes less has nearly one colour.
+        """
         there = [*self.values.values(), *(self.ends or ())]
         low, high = min(there, default=0.0), max(there, default=1.0)
-        return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
+        return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + 1.0))
 
     @property
     def note(self) -> str:
@@ -184,7 +183,7 @@ class PatchTable(TwoSentences):
         return View(f"patch each {self.title}", self.metric, down, across, "sequential", window_of(values))
 
     def layer(self, row: int) -> str:
-        return START if self.rows[row] < 0 else f"layer {self.rows[row]}"
+        return "embedding" if self.rows[row] < 0 else f"layer {self.rows[row]}"
 
     def label(self, column: int) -> str:
         """A column in words: the token of a position, or the number of a head."""

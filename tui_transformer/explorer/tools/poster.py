@@ -22,9 +22,6 @@ from tui_transformer.views.step_view import index_of, place_of
 LEVELS, DEEPEST = 5, 12
 """How far back it goes at first, and at most."""
 
-A_LEVEL = 12
-"""Cells that are taken apart for each level."""
-
 ENDINGS = (".svg", ".png", ".txt")
 
 
@@ -54,7 +51,7 @@ class PosterScreen(Overview, tool="poster"):
         (name, index), levels = self.of, self.levels
 
         def work(_: object) -> Cell:
-            return poster(trace, name, index, places, levels=levels, most=A_LEVEL * levels)
+            return poster(trace, name, index, places, levels=levels, most=12 * levels)  # cells that are taken apart
 
         self.compute(AT_ONCE + 1, work, partial(self._take, levels))
 

@@ -37,12 +37,6 @@ TITLES: Mapping[ProbeKind, str] = {
     "logistic": "logistic regression",
     "difference": "difference of means",
 }
-MOST_POSITIONS = 12
-"""Positions from the beginning of the texts that have a column."""
-
-TOP = 5
-"""Words that a direction raises, and as many that it lowers."""
-
 MOST_SAID = 3
 """Classes whose words are said."""
 
@@ -85,7 +79,7 @@ class Probes:
         if self.values is None:
             return ("mean", -1)
         counts = np.bincount(self.values[self.steps[0]].text)
-        first = min(int(counts.min()), MOST_POSITIONS)
+        first = min(int(counts.min()), 12)  # as many have a column at most
         last = () if int(counts.max()) == first else (-1,)
         return ("mean", *range(first), *last)
 
@@ -110,7 +104,7 @@ class Probes:
 
     def _words(self, direction: Direction) -> tuple[Word, ...]:
         try:
-            return tuple(direction.words(self.session.base, TOP))
+            return tuple(direction.words(self.session.base, 5))
         except InputError:
             return ()
 

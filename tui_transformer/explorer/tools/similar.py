@@ -36,7 +36,6 @@ from tui_transformer.views.view import Scale
 # The nearest words
 
 
-TOP = 30
 WORD = 24
 
 
@@ -51,7 +50,7 @@ def open_nearest(port: Port) -> None:
         port.ask(
             "nearest",
             COST * math.prod(session.trace.program.shape(table)),
-            lambda _: similar(session.trace, terms, TOP, table, session.model.has_vector),
+            lambda _: similar(session.trace, terms, 30, table, session.model.has_vector),
             lambda nearest: port.open(NearestScreen(session, terms, nearest)),
         )
 

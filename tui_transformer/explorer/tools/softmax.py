@@ -18,11 +18,8 @@ from tui_transformer.text.display import cells, fit
 MOST = 60
 """Columns of the row that are listed: the largest scores."""
 
-RAISED = 10.0
 LABEL, NUMBER = 11, 10
 QUIET = "$foreground 65%"
-SCORES = ("s", "s − max")
-"""Columns that are not summed."""
 
 
 def open_from(port: Port) -> None:
@@ -51,7 +48,7 @@ class SoftmaxScreen(Dialog[None]):
 
     def action_raise(self, times: int) -> None:
         """Raise all scores; the safe shares stay as they are."""
-        self.raised += times * RAISED
+        self.raised += times * 10.0
         self.show_text()
 
     def action_break(self) -> None:
@@ -84,7 +81,8 @@ class SoftmaxScreen(Dialog[None]):
             lines.append(Content.styled(fit(label, LABEL) + numbers, style))
         with np.errstate(all="ignore"):
             sums = (
-                " " * NUMBER if name in SCORES else _number(float(column.sum())) for name, column in columns.items()
+                " " * NUMBER if name in ("s", "s − max") else _number(float(column.sum()))
+                for name, column in columns.items()
             )
             total = fit("Σ", LABEL) + "".join(sums)
         learned = Content.styled(lesson(computed, self.raised), "bold $error" if computed.breaks else "$foreground")

@@ -48,9 +48,6 @@ NEXT = f"{{cursor.choose}}: texts where it is strongest · {NEXT_MEASURE}"
 UNITS = ("head", "neuron", "feature")
 """What a row may be of besides a layer."""
 
-CONTEXT = "context"
-"""The measure of heads that is about their output, not about their weights."""
-
 
 def open_from(port: Port) -> None:
     """Ask for the file of a survey, and show it."""
@@ -364,7 +361,7 @@ def position_of(trace: Trace, example: Example) -> Position:
         last = len(outputs) - 1
         output = outputs[last if example.layer is None else min(max(example.layer, 0), last)]
         return Position(output, Place(0, example.position, 0))
-    if example.measure == CONTEXT:
+    if example.measure == "context":  # it is about the output of a head, not about its weights
         return Position(step("head"), Place(example.head, example.position, 0))
     attention = next((each for each in attentions(trace.program, example.part) if each.layer == example.layer), None)
     if attention is None or example.head >= attention.heads:

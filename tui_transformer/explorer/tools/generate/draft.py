@@ -23,14 +23,8 @@ from tui_transformer.machine import readable
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.steering import alike, end_of, strength_of
 
-MOST_SHOWN = 500
-"""Tokens that are listed."""
-
 AT_FIRST = 16
 """Tokens that are written where something is added and none was written before: so one sees what it does."""
-
-CHEAP = 300_000_000
-"""Floating-point operations that the attention of the newest token may take beside writing it."""
 
 
 def shares_of(state: State) -> Host:
@@ -195,7 +189,7 @@ def view_of(draft: Draft, layer: int) -> GenerationView:
     """What is shown of a draft; what is missing of it is computed."""
     state, shares = draft.state, shares_of(draft.state)
     reasons, forced = _reasons(draft, shares)
-    ids = dict.fromkeys([*forced, *leading(state.logits, MOST_SHOWN).tolist(), draft.marked])
+    ids = dict.fromkeys([*forced, *leading(state.logits, 500).tolist(), draft.marked])  # those that are listed
     penalized = state.scores != state.logits if "repetition_penalty" in state.rules else np.zeros(shares.shape)
     listed, alone = [], state.alone
     for token in ids:
@@ -207,7 +201,7 @@ def view_of(draft: Draft, layer: int) -> GenerationView:
     writer, name = draft.writer, sublayers(draft.writer)[layer]
     trace, attention, unknown = writer.trace(state), tuple[tuple[float, ...], ...](), ""
     cost = trace.pending([f"{name}.weights"])
-    if cost > CHEAP:
+    if cost > 300_000_000:  # floating-point operations beside those of writing a token
         unknown = f"not computed: {cost / 1e9:.1f} GFLOP"
     else:
         attention = tuple(map(tuple, trace[f"{name}.weights"][:, -1].tolist()))

@@ -19,7 +19,6 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import steered, steering
 
-EDITS_ACT = "the model writes with the edits of the explorer"
 STEERS = (
     "STEP += 4*direction('one text', 'another'), 4*vector.npy, or STEP.features[:, 12] += 4; an empty line takes it out"
 )
@@ -59,7 +58,7 @@ class Start:
         others = tuple(edit for edit in edits if edit is not own)
         place = next((at for at, edit in enumerate(edits) if edit is own), len(edits))
         writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, others)
-        said = (defaults.note, EDITS_ACT if edits else "", *remarks)
+        said = (defaults.note, "the model writes with the edits of the explorer" if edits else "", *remarks)
         return cls(writer, others, place, tuple(filter(None, said)))
 
     def beside(self, edit: Add | None) -> tuple[Change, ...]:

@@ -28,13 +28,6 @@ from tui_transformer.views.numbers import share_bar
 SIDE_BY_SIDE, LOW, TALL = 96, 18, 40
 """Columns from which on tokens and cache are side by side; lines below which texts are short, and from which long."""
 
-SHORT_TITLE = 72
-"""Columns below which the title is written in fewer words."""
-
-TRACK = 44
-"""Columns of a slider with its numbers, at most."""
-
-MARK = "▸"
 WIDE_LIST, NARROW_LIST = 64, 56
 """Columns from which on the model's own probability has a column, and below which numbers are shorter."""
 
@@ -179,7 +172,7 @@ class GenerateView(Vertical):
         if edit is None:
             return
         width, inks = max(self.size.width - 4, 0), inks_of(self.screen)
-        slider = "" if not end else track(strength_of(edit), end, max(min(width // 2, TRACK), 5)) + "  0 is off"
+        slider = "" if not end else track(strength_of(edit), end, max(min(width // 2, 44), 5)) + "  0 is off"
         what = fit(visible(said(edit)), max(width - cell_len(slider) - 2, 0))
         line = Text(f"{what}  ", inks.plain, no_wrap=True).append(slider, inks.accent)
         self._written.write("slider", line)
@@ -212,7 +205,7 @@ class GenerateView(Vertical):
 
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
     """The settings, which are never cut, and the model; at the right what is being done, the speed and the position."""
-    short = width < SHORT_TITLE
+    short = width < 72  # fewer words
     settings = settings_text(draft.settings, short=short)
     left = Text("").append("" if short else " Generate  ", inks.accent)
     left.append(f" {settings}", inks.plain + Style(bold=True))
@@ -284,7 +277,7 @@ class Columns:
         """A token: its bar, or why it cannot be chosen."""
         ink = inks.quiet if choice.why else inks.plain
         name = f"{name} · {choice.note}" if choice.note else name
-        line = Text("", no_wrap=True).append(f"{MARK} " if marked else "  ", inks.accent)
+        line = Text("", no_wrap=True).append("▸ " if marked else "  ", inks.accent)
         line.append(fit(name, self.name), inks.accent if marked else ink).append(f"{choice.token:>7} ", inks.quiet)
         if choice.why:
             room, text = self.bar + 1 + self.number, f"cut by {choice.why}"

@@ -28,17 +28,11 @@ from tui_transformer.session.view_state import Size
 FRAME, AROUND = 2, 4
 """Lines and columns of the box that its text does not have."""
 
-WITH_BOTH = 3
-"""Lines below what is typed from which both sentences are there."""
-
 CHANGE = "sentence change"
 """As what the worker is asked for."""
 
 QUICK, PAUSE = 0.05, 0.08
 """Seconds that a letter may take to be followed at once, and those without one after which it is followed else."""
-
-A_STEP = 0.0002
-"""Seconds that a step of a model takes to be laid out, about: what the first letter is expected to take."""
 
 Follow = Callable[[Session | None], None]
 """Shows a session; None where what is typed cannot be read, so that what is shown is of the sentence before."""
@@ -84,7 +78,7 @@ class BothSentences(Below):
         self._known: SentenceChange | None = None
         self._is_read, self._lines = True, 0
         self._late: Timer | None = None
-        self._took = A_STEP * len(before.trace.program.steps)
+        self._took = 0.0002 * len(before.trace.program.steps)  # about: a step takes so long to be laid out
 
     @property
     def settled(self) -> bool:
@@ -179,7 +173,7 @@ class BothSentences(Below):
         width, known = max(self.app.size.width - AROUND, 1), self._known
         height = self._lines - FRAME - 1
         lines: list[Content] = []
-        if height >= WITH_BOTH:
+        if height >= 3:
             lines += sentences(self.before, self.after, self._sequence, width)
         old = known is None or known.after is not self.after
         lines += changed(known, width, height - len(lines), old=old)

@@ -27,8 +27,6 @@ Turn = Callable[[Callable[[], None]], None]
 """Does a piece of work where the model may be computed."""
 
 State = Literal["opening", "training", "paused", "done", "ended"]
-RECENT = 0.1
-"""Weight of the newest step in the mean of what a step takes."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +237,8 @@ class Training:
         snapshots.after(time.perf_counter() - started)
         seconds = time.perf_counter() - started
         before = self.status.seconds or seconds
-        self.status = replace(self.status, seconds=before + RECENT * (seconds - before), saved=run.saved)
+        recent = before + 0.1 * (seconds - before)  # the newest step is a tenth of the mean
+        self.status = replace(self.status, seconds=recent, saved=run.saved)
 
     def _made(self, record: Record, measured: Measured | None) -> None:
         """Say what a step was; the screen is not told of every one."""
@@ -274,9 +273,6 @@ def plain_names(message: str) -> str:
 
 MOST = 300
 """Points of a curve; with more of them, two neighbours become their mean."""
-
-STEEP = 8.0
-"""How many times the smallest value the largest is, from which on a curve is drawn on a logarithmic axis."""
 
 LEARNED = ("loss", "accuracy", "learning_rate", "gradient_norm")
 COLUMNS = (*LEARNED, "validation_loss", "validation_accuracy")
@@ -347,6 +343,6 @@ class Curves:
         title, names = CHARTS[kind]
         series = tuple(Series(label, *self.of[name].points) for name, label in names.items())
         values = [value for each in series for value in each.y]
-        steep = bool(values) and min(values) > 0 and max(values) > STEEP * min(values)
+        steep = bool(values) and min(values) > 0 and max(values) > 8 * min(values)  # drawn on a logarithmic axis then
         shown = tuple(each for each in series if each.x)
         return LineChart(title, "", "", shown, steep and kind != "accuracy", counted=True)

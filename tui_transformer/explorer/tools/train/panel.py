@@ -30,16 +30,10 @@ from tui_transformer.views.step_view import Place
 
 CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
 PARTS = (*CURVES, "now", "norms", "head", "outputs")
-TABS = {"norms": "layers"}
-"""Names of parts where one is shown at a time, if other than their own."""
-
 TITLES = {"now": "Now", "outputs": "Outputs for validation examples"}
 LAYOUTS = {"wide": (140, 42), "medium": (96, 26), "narrow": (0, 0)}
 ALWAYS = {"wide": PARTS, "medium": ("loss", "accuracy", "now"), "narrow": ()}
 """The parts that each layout shows; of the others it shows the one that was chosen."""
-
-AROUND_MATRIX = 4
-"""Lines of the head besides the pictures of all heads and the rows of the matrix: numbers, gap, keys, legend."""
 
 LABEL, BAR = 15, 12
 """Columns of what a number is, and of a bar."""
@@ -171,7 +165,7 @@ class TrainPanel(Vertical):
             self._written.write("numbers", numbers(status, run.trainer.settings, inks_of(self.screen), room))
         tabs = [
             Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
-            for name, text in ((name, TABS.get(name, name)) for name in self.others)
+            for name, text in ((name, "layers" if name == "norms" else name) for name in self.others)
         ]
         self._written.write("tabs", Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *tabs))
         self.query_one("#problem").set_class(bool(status.problem), "-said")
@@ -214,7 +208,7 @@ class TrainPanel(Vertical):
         self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
         all_heads, tiles = self.query_one(HeadThumbnails), heads.weights[attention.name]
         all_heads.show(list(tiles), head, WEIGHT)
-        room = pane.content_size.height - len(tiles[0]) - AROUND_MATRIX
+        room = pane.content_size.height - len(tiles[0]) - 4  # besides numbers, gap, keys and legend
         all_heads.display = len(tiles) > 1 and (len(tiles[0]) + 1) // 2 <= room
 
 

@@ -31,9 +31,6 @@ FILE = "a file"
 FIRST = "dates"
 """The text that is offered where the model that is open was trained on none of these."""
 
-OFTEN = 0.1
-"""Seconds between two looks at a run that is being opened."""
-
 
 @dataclass(frozen=True)
 class Text:
@@ -107,8 +104,6 @@ NUMBERS: Mapping[str, Callable[[str], float]] = {
     "dropout": float,
 }
 """How each number is read."""
-OF_A_RUN = ("folder", "steps")
-"""The fields of a run that is gone on from; the others are as they were."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +221,9 @@ class TrainForm(Dialog[Training]):
         if run is not None and "steps" not in self._own:
             self._form.put("steps", str(run.steps))
         for each in FIELDS:
-            shown = each.key in OF_A_RUN if run else each.key != "file" or values["text"] == FILE
+            shown = each.key != "file" or values["text"] == FILE
+            if run is not None:  # the others are as they were
+                shown = each.key in ("folder", "steps")
             self._form.show_field(each.key, shown=shown)
         self._plan()
 
@@ -251,7 +248,7 @@ class TrainForm(Dialog[Training]):
         if opening.error is not None:
             raise opening.error
         if opening.status.state == "opening":
-            later(self, OFTEN, partial(self._look, opening))
+            later(self, 0.1, partial(self._look, opening))
         elif opening.run is None:
             self._opening = None
             self._form.show_status(opening.status.problem, wrong=True)
