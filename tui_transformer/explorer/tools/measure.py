@@ -22,7 +22,6 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
 from tui_transformer.model.model import Model
 from tui_transformer.model.targets import predicts_next, read_targets, target_of, written_targets
-from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS as LOSS_STOP
@@ -77,9 +76,9 @@ def choose(
         port.say(f"this model has no logits of words: {change_of}")
         return
 
-    def finish(taken: Taken | None) -> None:
-        if taken is not None and taken.measure != port.session.measure:
-            change(lambda session: session.with_measure(taken.measure))
+    def finish(taken: tuple[Measure | None] | None) -> None:
+        if taken is not None and taken[0] != port.session.measure:
+            change(lambda session: session.with_measure(*taken))
             done()
 
     put(MeasureScreen(port.session), finish)
@@ -131,15 +130,8 @@ def describe(session: Session, measure: Measure | None) -> str:
     return metric_said(session.with_measure(measure)) or "change of ln p of the most likely token, and KL divergence"
 
 
-@dataclass(frozen=True)
-class Taken:
-    """The choice that was made."""
-
-    measure: Measure | None
-
-
-class MeasureScreen(Dialog[Taken]):
-    """A metric and its words; under them what is measured, or what is wrong."""
+class MeasureScreen(Dialog[tuple[Measure | None]]):
+    """A metric and its words; under them what is measured, or what is wrong. It gives the choice: None is one, too."""
 
     ACTIONS = FORM
     HELP_TOPIC = "ablate"
@@ -148,7 +140,7 @@ class MeasureScreen(Dialog[Taken]):
         super().__init__("Measured by")
         self._session = session
         self._form = Form((FIELDS,), values_of(session), lambda _: self._show())
-        self._taken: Taken | None = None
+        self._taken: tuple[Measure | None] | None = None
 
     def body(self) -> ComposeResult:
         yield self._form
@@ -160,12 +152,12 @@ class MeasureScreen(Dialog[Taken]):
         form = self._form
         form.show_field(TOKENS, shown=takes_words(form.values))
         try:
-            self._taken = Taken(read(self._session, form.values))
+            self._taken = (read(self._session, form.values),)
         except InputError as error:
             self._taken = None
             form.show_status(str(error), wrong=True)
         else:
-            form.show_status(describe(self._session, self._taken.measure))
+            form.show_status(describe(self._session, *self._taken))
 
     def action_submit(self) -> None:
         if self._taken is not None:
