@@ -50,7 +50,6 @@ class CutsScreen(Dialog[None]):
         #text { padding: 0 1; }
     }
     """
-    WIDE = 100
 
     def __init__(self, port: Port) -> None:
         """Begin with the model's own vocabulary beside words, characters and byte pairs."""
@@ -64,7 +63,7 @@ class CutsScreen(Dialog[None]):
     def text(self) -> Content:
         cuts = cut_by(self.sentence, [tokenizer_for(each) for each in self.vocabularies])
         width = self.app.size.width
-        if width >= self.WIDE:
+        if width >= 100:
             return Content("\n").join(_table(cuts, width - 5))
         lines: list[Content] = []
         for cut in cuts.cuts:

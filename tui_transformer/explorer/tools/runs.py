@@ -210,9 +210,6 @@ def show_in(port: Port, session: Session, heads: Heads | None, selection: HeadSe
 # What a model makes of examples
 
 
-EXAMPLES = 12
-"""Examples that outputs are made of, one after the other."""
-
 GIVEN, WRITTEN = 12, 30
 """Tokens of a text that is written on from, and tokens that are written."""
 
@@ -240,7 +237,7 @@ class Examples:
         places = held_out if len(held_out) else learned
         random = np.random.default_rng(self.data.settings.seed)
         chosen = (self.data.rows[int(place)] for place in places)
-        return tuple(self.data.task.draw(row, random, self.data.vocabulary) for row in islice(chosen, EXAMPLES))
+        return tuple(self.data.task.draw(row, random, self.data.vocabulary) for row in islice(chosen, 12))
 
     @cached_property
     def sample(self) -> Sample:
@@ -308,13 +305,6 @@ _MAKERS: Mapping[str, Callable[[Model, Row, int], Output]] = {
 # Both, while a model learns
 
 
-SHARE = 0.01
-"""Of the time of training, what snapshots may take."""
-
-KEPT = 60
-"""Outputs that are kept."""
-
-
 class Snapshots:
     """The attention of the heads and outputs for examples, the newest first, each in turn when there is time for it."""
 
@@ -328,7 +318,7 @@ class Snapshots:
 
     def after(self, seconds: float) -> None:
         """Make one, if the time that was spent on training allows it."""
-        self._earned += SHARE * seconds
+        self._earned += 0.01 * seconds  # of the time of training, what snapshots may take
         if self._spent <= self._earned:
             started = time.perf_counter()
             next(self._turn)()
@@ -345,4 +335,4 @@ class Snapshots:
         self.heads = heads_of(self._trainer.model, self.examples.sample, self._trainer.step)
 
     def _take_output(self) -> None:
-        self.outputs = (next(self._made), *self.outputs)[:KEPT]
+        self.outputs = (next(self._made), *self.outputs)[:60]

@@ -33,8 +33,6 @@ from tui_transformer.text.vocabulary import built_in_vocabularies
 FILE, MOTION = "file", "motion"
 NONE, SAME = "none", "as it is"
 """A vocabulary that is not there, or that is neither built in nor a file; both are kept."""
-LOCKED = "The sizes and weights are in the model's folder and stay as they are."
-DECODER = "A decoder always has the causal mask."
 
 COLUMNS = (
     (
@@ -72,9 +70,6 @@ COLUMNS = (
 NUMBERS = frozenset({"seed", "layers", "decoder_layers", "d_model", "heads", "d_ff", "max_length"})
 FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget", MOTION})
 """Settings of a model that was read from a folder which can change."""
-
-PATIENCE = 0.15
-"""Seconds without a key after which what is typed is checked."""
 
 KIND = "settings"
 
@@ -247,7 +242,9 @@ class SettingsScreen(Dialog[Model]):
         values = values_of(model) | {"budget": readable(memory.budget), MOTION: OFF_ON[moves]}
         super().__init__("Settings")
         self._model, self.memory, self.moves, self._begun = model, memory, moves, values
-        note = LOCKED if model.folder is not None else DECODER if _is_decoder(model) else ""
+        note = "A decoder always has the causal mask." if _is_decoder(model) else ""
+        if model.folder is not None:
+            note = "The sizes and weights are in the model's folder and stay as they are."
         self._form = Form(fields_of(model, values), values, self._changed, note=note)
         self._requests = Requests(self, worker, self._show_progress)
         self._timer: Timer | None = None
@@ -270,7 +267,7 @@ class SettingsScreen(Dialog[Model]):
         if key == "vocabulary":
             self._show_file()
         self._wait()
-        self._timer = later(self, PATIENCE, lambda: self._check(apply=False))
+        self._timer = later(self, 0.15, lambda: self._check(apply=False))  # once no key comes
 
     def _wait(self) -> None:
         if self._timer is not None:

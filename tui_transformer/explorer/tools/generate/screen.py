@@ -116,7 +116,7 @@ class GenerateScreen(ExplorerScreen[None]):
             self._written.write("title", title(draft, model_name(self.session), doing, width, inks))
         else:
             self._written.write("title", Text(" Generate", inks.accent).append(f"   {doing}", inks.plain))
-        useful = {"pane.next": self.view.one_at_a_time, "cursor.wider": self.steering is not None}
+        useful = {"pane.next": self.view.has_class("-one"), "cursor.wider": self.steering is not None}
         shown = [action for action in self.ACTIONS if useful.get(action.id, True)]
         self._written.write("keys", key_line(shown, self.app, width))
         self.view.show_slider(self.steering, draft.end if draft is not None else 0.0)

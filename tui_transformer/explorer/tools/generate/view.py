@@ -118,10 +118,6 @@ class GenerateView(Vertical):
         narrow = width < SIDE_BY_SIDE or height < LOW
         self.update_classes({"-one": narrow, "-low": height < LOW, "-tall": height >= TALL})
 
-    @property
-    def one_at_a_time(self) -> bool:
-        return self.has_class("-one")
-
     def turn_pane(self) -> None:
         self.toggle_class("-cache")
         if not self.has_class("-cache"):

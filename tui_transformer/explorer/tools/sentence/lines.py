@@ -29,33 +29,14 @@ KEPT, RISEN, FALLEN = "█", "▓", "░"
 """Columns of a bar: what stays, what came and what went."""
 
 SAME, WENT, CAME, QUIET = "$foreground 70%", "bold underline $error", "bold underline $success", "$foreground 60%"
-OLD = "$foreground 35%"
-"""What is of a sentence before the one that is typed."""
-
 WORD, NUMBER, MOVED, LEAST_BAR, BAR = 16, 7, 8, 6, 40
 """Columns of a word at most, of a number, of a difference, and of a bar at least and at most."""
 
 HEADS, WITH_LINK, HEAD_BAR, LEAST_LINK = 24, 45, 6, 8
 """Columns of the heads beside the answer without links and with them, of their bars, and of a link at least."""
 
-STACKS = {"cross_attention": "cross"}
-"""What an attention is called where there are several kinds; else after its stack: `enc`, `dec`."""
-
-ANSWER = 48
-"""Columns that the answer has at least beside them."""
-
 BETWEEN = 3
 """Columns between the answer and the heads."""
-
-WITH_HEADING = 4
-"""Lines below the sentences from which the first is a heading."""
-
-GAP = "·"
-"""In the place of a word that the other sentence alone has."""
-
-WRITE = "write, and everything follows every letter"
-"""Said where nothing is changed yet, above what can be written."""
-
 
 HEADS_SAID = (
     "heads that look elsewhere, the link that changes most",
@@ -78,7 +59,7 @@ def sentences(before: Session, after: Session, sequence: str, width: int) -> tup
         line = [Content.styled(name + ("… " if columns.start else ""), QUIET)]
         for at in columns:
             word = shown[at][side]
-            there = word if word else GAP
+            there = word or "·"  # the other sentence alone has it
             line.append(Content.styled(there, (style if word else QUIET) if marked[at] else SAME))
             line.append(Content(" " * (widths[at] - cells(there))))
         line.append(Content.styled("…" if columns.stop < len(pairs) else "", QUIET))
@@ -107,15 +88,16 @@ def changed(change: SentenceChange | None, width: int, height: int, *, old: bool
     if change is None or height < 1:
         yield from [Content.styled("…", QUIET)] * min(height, 1)
         return
-    beside = next((each for each in (WITH_LINK, HEADS) if width >= ANSWER + BETWEEN + each), 0)
+    least = 48  # columns that the answer has
+    beside = next((each for each in (WITH_LINK, HEADS) if width >= least + BETWEEN + each), 0)
     room = min(width - beside - BETWEEN * bool(beside), WORD + 2 * NUMBER + BAR + MOVED + 5)
-    heading = height >= WITH_HEADING or not change.lines or height == 1
+    heading = height >= 4 or not change.lines or height == 1
     answer = [Content.styled(fit(change.said, room).rstrip(), "bold")] if heading else []
     answer += [_answer_line(each, room, change) for each in change.lines[: height - len(answer)]]
     heads = [*_heads(change, width - room - BETWEEN, height, heading=heading)] if beside else []
     for left, right in zip_longest(answer, heads, fillvalue=Content()):
         line = left + " " * (room + BETWEEN - left.cell_length) + right if right.plain else left
-        yield Content.styled(line.plain, OLD) if old else line
+        yield Content.styled(line.plain, "$foreground 35%") if old else line
 
 
 def _answer_line(line: AnswerLine, width: int, change: SentenceChange) -> Content:
@@ -145,9 +127,8 @@ def change_bar(was: float, now: float, width: int) -> Content:
 def _heads(change: SentenceChange, width: int, height: int, *, heading: bool) -> Iterator[Content]:
     """The heads that look elsewhere, that which does most first, each with the link that changes most."""
     if change.before is change.after:
-        yield from (
-            Content.styled(fit(each, width).rstrip(), QUIET) for each in (WRITE, readable(change.after))[:height]
-        )
+        lines = "write, and everything follows every letter", readable(change.after)
+        yield from (Content.styled(fit(each, width).rstrip(), QUIET) for each in lines[:height])
         return
     moved = [each for each in change.heads if each.size >= LEAST_MOVE]
     if heading:
@@ -156,7 +137,8 @@ def _heads(change: SentenceChange, width: int, height: int, *, heading: bool) ->
     heads = moved[: height - heading]
     names, links = [head.name for head in heads], [_link(head, change) for head in heads]
     if len({head.step.group for head in change.heads}) > 1:
-        names = [f"{STACKS.get(head.step.kind, head.step.stack[:3])} {head.name}" for head in heads]
+        kinds = ["cross" if head.step.kind == "cross_attention" else head.step.stack[:3] for head in heads]
+        names = [f"{kind} {name}" for kind, name in zip(kinds, names, strict=True)]
     name, link = (max(map(cells, texts), default=0) for texts in (names, links))
     for at, head in enumerate(heads):  # `L0 H2  .61 ████▉  the to map  .02 → .61`
         line = Content(f"{fit(names[at], name)} {_short(head.size):>4} ")
