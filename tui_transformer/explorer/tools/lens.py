@@ -175,9 +175,6 @@ class ByHead:
         return attention.name, head
 
 
-Sheet = ByLayer | ByHead
-
-
 class LensScreen(Overview, tool="lens"):
     """Layers or heads × tokens: the first word of each; only what is on screen is computed."""
 
@@ -193,7 +190,7 @@ class LensScreen(Overview, tool="lens"):
         self.lens = lens_of(self.session.trace.program)
         self.less_mean = self.tuned = False
         self.fitted: Maps = {}
-        self.sheet: Sheet = ByLayer(self.session, self.lens)
+        self.sheet: ByLayer | ByHead = ByLayer(self.session, self.lens)
         self.pieces = Pieces(
             self.requests,
             self.KIND,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tui_transformer.analysis.attentions import SELF, groups
@@ -14,7 +15,6 @@ from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 
@@ -24,97 +24,76 @@ if TYPE_CHECKING:
     from tui_transformer.survey.results import Results
 
 
-@dataclass(frozen=True)
-class Need:
-    """Something that a tool needs, and what is said where that is missing; `{undo}` in it is a key."""
-
-    is_there: Callable[[Session], object]
-    reason: str
-
-
 def _last_axis(session: Session) -> str:
     """What the columns of the logits are; "" where there are none."""
     program = session.trace.program
     return program.axes(LOGITS)[-1].name if LOGITS in program.by_name else ""
 
 
-ATTENTION = Need(lambda session: groups(session.trace.program), "this model has no attention")
+HAS_LOSS = attrgetter("has_loss")
+ATTENTION = {"this model has no attention": lambda session: groups(session.trace.program)}
 
-NEEDS: Mapping[str, tuple[Need, ...]] = {
-    "ablation": (
-        Need(
-            lambda session: any(kind.places(session.trace.program) for kind in KINDS.values()),
-            "this model has nothing that can be ablated",
+NEEDS: Mapping[str, Mapping[str, Callable[[Session], object]]] = {
+    "ablation": {
+        "this model has nothing that can be ablated": lambda session: any(
+            kind.places(session.trace.program) for kind in KINDS.values()
+        )
+    },
+    "arcs": ATTENTION,
+    "compare-sentence": {"this model reads no sentence": lambda session: session.model.config.vocab_size},
+    "cuts": {"there is no sentence to cut: write one": lambda session: session.encoding.text.strip()},
+    "graph": {"this model has no logits: a graph leads back from these": _last_axis},
+    "heads": ATTENTION,
+    "inputs": {
+        "this model has no logits of words, or something is broken: there is nothing to differentiate": HAS_LOSS
+    },
+    "links": ATTENTION,
+    "patching": {
+        "this model has no logits of words: tables of patches are measured by these": lambda session: (
+            session.trace.program.logits and session.model.config.vocab_size
+        )
+    },
+    "probes": {
+        "this model reads no texts: probes are fitted to some": lambda session: session.model.vocabulary is not None,
+        "this model has no layers that could be read": lambda session: stream(session.base.program),
+    },
+    "rollout": {
+        "this model has no self-attention": lambda session: any(
+            group.endswith(SELF.replace("_", "-")) for group in groups(session.trace.program)
+        )
+    },
+    "score": {
+        "this model gives words no probability: there is nothing to score": lambda session: (
+            _last_axis(session) not in ("", LABEL)
+        )
+    },
+    "similar": {
+        "this model makes no vector of a sentence: open a folder of sentence-transformers": lambda session: (
+            POOLED in session.trace.program.by_name
+        )
+    },
+    "targets": {
+        "something is broken on purpose: {breaks} mends it, then there are gradients": lambda session: (
+            not session.breaks
         ),
-    ),
-    "arcs": (ATTENTION,),
-    "compare-sentence": (Need(lambda session: session.model.config.vocab_size, "this model reads no sentence"),),
-    "cuts": (Need(lambda session: session.encoding.text.strip(), "there is no sentence to cut: write one"),),
-    "graph": (Need(_last_axis, "this model has no logits: a graph leads back from these"),),
-    "heads": (ATTENTION,),
-    "inputs": (
-        Need(
-            lambda session: session.has_loss,
-            "this model has no logits of words, or something is broken: there is nothing to differentiate",
-        ),
-    ),
-    "links": (ATTENTION,),
-    "patching": (
-        Need(
-            lambda session: session.trace.program.logits and session.model.config.vocab_size,
-            "this model has no logits of words: tables of patches are measured by these",
-        ),
-    ),
-    "probes": (
-        Need(
-            lambda session: session.model.vocabulary is not None, "this model reads no texts: probes are fitted to some"
-        ),
-        Need(lambda session: stream(session.base.program), "this model has no layers that could be read"),
-    ),
-    "rollout": (
-        Need(
-            lambda session: any(group.endswith(SELF.replace("_", "-")) for group in groups(session.trace.program)),
-            "this model has no self-attention",
-        ),
-    ),
-    "score": (
-        Need(
-            lambda session: _last_axis(session) not in ("", LABEL),
-            "this model gives words no probability: there is nothing to score",
-        ),
-    ),
-    "similar": (
-        Need(
-            lambda session: POOLED in session.trace.program.by_name,
-            "this model makes no vector of a sentence: open a folder of sentence-transformers",
-        ),
-    ),
-    "targets": (
-        Need(
-            lambda session: not session.breaks,
-            "something is broken on purpose: {breaks} mends it, then there are gradients",
-        ),
-        Need(lambda session: session.has_loss, "this model has no output.logits: there is no loss, and no gradients"),
-    ),
-    "terms": (
-        Need(
-            lambda session: _last_axis(session) == "vocabulary",
-            "the model has no logits of words: attribution reads these",
-        ),
-    ),
-    "vocabulary": (
-        Need(
-            lambda session: session.model.vocabulary is not None or session.model.config.vocab_size,
-            "this model reads no words",
-        ),
-    ),
+        "this model has no output.logits: there is no loss, and no gradients": HAS_LOSS,
+    },
+    "terms": {
+        "the model has no logits of words: attribution reads these": lambda session: _last_axis(session) == "vocabulary"
+    },
+    "vocabulary": {
+        "this model reads no words": lambda session: (
+            session.model.vocabulary is not None or session.model.config.vocab_size
+        )
+    },
 }
-"""What a tool needs, by its name; what it cannot do besides, it says when it is opened."""
+"""By the name of a tool what is said where something is missing that it needs, `{undo}` in it being a key, and whether
+that is there; what it cannot do besides, it says when it is opened."""
 
 
 def missing(name: str, session: Session) -> str:
     """What a tool needs and is not there; "" where nothing is missing."""
-    return next((need.reason for need in NEEDS.get(name, ()) if not need.is_there(session)), "")
+    return next((reason for reason, is_there in NEEDS.get(name, {}).items() if not is_there(session)), "")
 
 
 def open_tool(name: str, port: Port) -> None:

@@ -87,9 +87,6 @@ class NearestScreen(Dialog[None]):
 # Two sentences: the cosine of their vectors, and what every pair of tokens gives to it
 
 
-BIASES = "(bias)"
-
-
 class SimilarScreen(Overview, tool="similar"):
     """Tokens of one sentence × tokens of the other: what each pair gives to the cosine."""
 
@@ -167,4 +164,4 @@ class SimilarScreen(Overview, tool="similar"):
 
 
 def _words(session: Session) -> tuple[str, ...]:
-    return (*(session.model.label(token.text) for token in session.encoding.tokens), BIASES)
+    return (*(session.model.label(token.text) for token in session.encoding.tokens), "(bias)")

@@ -19,7 +19,6 @@ MOST = 60
 """Columns of the row that are listed: the largest scores."""
 
 LABEL, NUMBER = 11, 10
-QUIET = "$foreground 65%"
 
 
 def open_from(port: Port) -> None:
@@ -72,7 +71,7 @@ class SoftmaxScreen(Dialog[None]):
             "safe": computed.safe,
         }
         lines = [
-            Content.styled(f"all scores + {self.raised:g} · {self.scores.dtype} · {self.where}", QUIET),
+            Content.styled(f"all scores + {self.raised:g} · {self.scores.dtype} · {self.where}", "$foreground 65%"),
             Content.styled(fit("", LABEL) + "".join(f"{name:>{NUMBER}}" for name in columns), "bold"),
         ]
         for i, label in zip(largest(self.scores, MOST), self.labels, strict=True):

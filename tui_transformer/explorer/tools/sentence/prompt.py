@@ -34,9 +34,6 @@ CHANGE = "sentence change"
 QUICK, PAUSE = 0.05, 0.08
 """Seconds that a letter may take to be followed at once, and those without one after which it is followed else."""
 
-Follow = Callable[[Session | None], None]
-"""Shows a session; None where what is typed cannot be read, so that what is shown is of the sentence before."""
-
 
 class BothSentences(Below):
     """The sentence before and the one that is typed, and what is known of what that changes; it tells what follows.
@@ -53,7 +50,7 @@ class BothSentences(Below):
         value: str,
         read: Callable[[str], Session],
         *,
-        follow: Follow,
+        follow: Callable[[Session | None], None],
         room: Callable[[int], None],
         lines: Callable[[Size], int] = lines_edited,
         target: bool = False,
@@ -65,7 +62,8 @@ class BothSentences(Below):
             before: The session on the sentence as it is.
             value: The sentence.
             read: The session on another one; InputError where that cannot be read.
-            follow: Called at every letter.
+            follow: Called at every letter with the session; None where what is typed cannot be read, so that what is
+                shown is of the sentence before.
             room: Called with the lines that the sentence takes, where they change.
             lines: Those on a screen.
             target: Whether it is what a decoder beside an encoder has written.
