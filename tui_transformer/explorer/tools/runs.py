@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
@@ -124,11 +123,9 @@ class Heads:
 
     def view(self, attention: Attention, head: int) -> View:
         window, name = window_of(self.weights[attention.name][head]), attention.name
-        rows, columns = self._axis(attention.queries), self._axis(attention.keys)
+        axes = (attention.queries, attention.keys)
+        rows, columns = (Axis(axis.name, axis.size, self.labels.of(axis), axis.sequence) for axis in axes)
         return View(name, name, rows, columns, "sequential", window, head=head, heads=attention.heads)
-
-    def _axis(self, axis: ArrayAxis) -> Axis:
-        return Axis(axis.name, axis.size, self.labels.of(axis), axis.sequence)
 
 
 def heads_of(model: Model, sample: Sample, step: int) -> Heads:

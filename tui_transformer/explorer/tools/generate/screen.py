@@ -331,11 +331,8 @@ class GenerateScreen(ExplorerScreen[None]):
 
 SWITCHES = ("greedy", "use_cache")
 NUMBERS: Mapping[str, Callable[[str], float]] = {
-    "temperature": float,
-    "top_k": int,
-    "top_p": float,
-    "seed": int,
-    "max_new_tokens": int,
+    **dict.fromkeys(("temperature", "top_p"), float),
+    **dict.fromkeys(("top_k", "seed", "max_new_tokens"), int),
 }
 """How each number is read."""
 DRAWING = ("temperature", "top_k", "top_p", "seed")

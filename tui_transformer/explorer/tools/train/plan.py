@@ -94,14 +94,8 @@ FIELDS = (
     Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on."),
 )
 NUMBERS: Mapping[str, Callable[[str], float]] = {
-    "steps": int,
-    "learning_rate": float,
-    "batch": int,
-    "length": int,
-    "layers": int,
-    "d_model": int,
-    "heads": int,
-    "dropout": float,
+    **dict.fromkeys(("steps", "batch", "length", *SIZES), int),
+    **dict.fromkeys(("learning_rate", "dropout"), float),
 }
 """How each number is read."""
 

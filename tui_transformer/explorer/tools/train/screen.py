@@ -50,14 +50,11 @@ def open_from(port: Port) -> None:
         port.background.job = begun = Training(plan.name, plan.opened, lambda work: port.worker.between(work).result())
         return begun
 
-    def finish(opened: Training | None) -> None:
-        if opened is not None:
-            port.open(TrainScreen(port, opened))
-
     name, folder = port.session.model.name, port.session.model.folder
     run = next((path for path in (folder, folder.parent.parent) if is_run(path)), "") if folder else ""
     text = name if name in trained_models() and name in TEXTS else FIRST
-    port.open(TrainForm(str(run), begin, text), finish)
+    form = TrainForm(str(run), begin, text)
+    port.open(form, lambda opened: None if opened is None else port.open(TrainScreen(port, opened)))
 
 
 def doing(status: Status) -> str:
