@@ -66,7 +66,10 @@ def _wrong(*, tested: bool) -> Iterator[str]:
     planted = [fault for fault in FAULTS if fault not in missing]
     together = [fault for fault in OF_THE_STRUCTURE if fault not in missing]
     _import_libraries()
-    with tempfile.TemporaryDirectory() as folder, get_context("fork").Pool((os.cpu_count() or 1) + 1, _settle, [folder]) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        get_context("fork").Pool((os.cpu_count() or 1) + 1, _settle, [folder]) as pool,
+    ):
         right = None if tested else pool.apply_async(_tested, [[fault.test for fault in FAULTS]])
         structure = pool.apply_async(_tested, [sorted({each.test.partition("::")[0] for each in together}), together])
         for fault, (code, said) in zip(planted, pool.imap(_alone, planted), strict=True):

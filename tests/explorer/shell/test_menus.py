@@ -58,7 +58,7 @@ async def test_an_entry_is_chosen_by_letter_by_cursor_and_by_a_click_and_typed_w
             await explorer.press("escape")
 
 
-async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing():
+async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing(monkeypatch):
     async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
         await explorer.press("r")
         assert "w  Write on, token by token, with the KV cache · an encoder writes nothing" in explorer.text
@@ -74,8 +74,12 @@ async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing():
         assert "Backward · something is broken on purpose: a b mends it" in explorer.text
         await explorer.press("escape")
         # a target that is found late takes no other sentence back
+        late = []
+        explorer.parts.port.change(before)
+        monkeypatch.setattr(explorer.parts.port, "ask", lambda *asked: late.append(asked[-1]))
+        explorer.parts.editing.turn_around()
         explorer.parts.port.change(before.with_text("the cat"))
-        explorer.parts.editing._set_out(before, backwards(before, lambda _: None))
+        late[0](backwards(before, lambda _: None))
         assert explorer.session.text == "the cat"
         assert not explorer.session.backward
 
