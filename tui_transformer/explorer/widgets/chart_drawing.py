@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from rich.color_triplet import ColorTriplet
 
+from tui_transformer.engine.explanation import Floats
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
@@ -116,18 +117,18 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
         points = zip(drawn.x, drawn.y, strict=True)
         for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
             if finite:
-                x, y = (list(map(_drawable, values)) for values in zip(*run, strict=True))
+                x, y = (_drawable(values).tolist() for values in zip(*run, strict=True))
                 signal = figure.signal(x, y, marker=marker)
-                figure.draw(signal.lines() if len(x) > 1 else signal)
+                _add(canvas, signal.lines() if len(x) > 1 else signal)
     figure.axes(style="rounded")
     if chart.logarithmic:  # of more than one value
         _mark_powers(canvas, [value for series in chart.series for value in series.y if 0 < value < math.inf])
-    places = [_drawable(value) for series in chart.series for value in series.x if math.isfinite(value)]
-    if places:
-        low, high = min(places), max(places)
+    places = _drawable(value for series in chart.series for value in series.x if math.isfinite(value))
+    if places.size:
+        low, high = float(places.min()), float(places.max())
         _mark_x(canvas, low, max(high, low + 1) if chart.counted else high, whole=chart.counted)
     if not chart.logarithmic:
-        _mark_values(canvas, [value for series in chart.series for value in series.y])
+        _mark_values(canvas, (value for series in chart.series for value in series.y))
     for axis, label in (("x", chart.x_label), ("y", chart.y_label)):
         if label:
             figure.label(fit_label(label, cells(label)), axis=axis)
@@ -151,12 +152,12 @@ def _mark_x(canvas: _Canvas, low: float, high: float, *, whole: bool = False) ->
     canvas.figure.ruler("x").lim(low, high if high > low else low + 1).ticks(list(places), list(tick_texts(places)))
 
 
-def _mark_values(canvas: _Canvas, values: Sequence[float], *, whole: bool = False) -> None:
+def _mark_values(canvas: _Canvas, values: Iterable[float], *, whole: bool = False) -> None:
     """Mark the y axis at round values; a curve that is all of one value lies over an axis from 0."""
-    drawable = [_drawable(value) for value in values if math.isfinite(value)]
-    if not drawable:
+    drawable = _drawable(value for value in values if math.isfinite(value))
+    if not drawable.size:
         return
-    low, high = min(drawable), max(drawable)
+    low, high = float(drawable.min()), float(drawable.max())
     if not 1 / _LARGEST < high - low < _LARGEST:
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
     lines = canvas.height - _AXIS_LINES - canvas.named
@@ -190,7 +191,7 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
         return
     if not chart.values:
         return
-    figure, values = canvas.figure, _heights(chart)
+    figure, values = canvas.figure, _heights(chart).tolist()
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [
         "▸" * (index == chart.marked) + fit_label(label, min(cells(label), 16)) + " "
@@ -216,11 +217,11 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     """A few columns a bar, with a label here and there."""
-    figure, count, heights = canvas.figure, len(chart.values), _heights(chart)
+    figure, heights = canvas.figure, _heights(chart)
     # the least that is drawn is half a line: a bar of less than a quarter is none
-    least = (max([0.0, *heights]) - min([0.0, *heights])) / (4 * canvas.height)
-    heights = [height if abs(height) >= least else 0.0 for height in heights]
-    _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
+    least = (max(0.0, heights.max()) - min(0.0, heights.min())) / (4 * canvas.height)
+    heights[np.abs(heights) < least] = 0.0
+    _draw_steps(canvas, np.arange(heights.size + 1, dtype=np.float64) - 0.5, heights, chart.marked)
     first, step = 0, max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / canvas.width), 1)
     if chart.labels[0].isdecimal():  # round numbers
         power = 10 ** math.floor(math.log10(step))
@@ -230,49 +231,58 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     labels = [fit_label(chart.labels[place], min(cells(chart.labels[place]), _TICK_CELLS)) for place in places]
     figure.ruler("x").ticks(places, labels)
     if chart.logarithmic:
-        powers = list(range(math.ceil(max(heights)) + 1))
+        powers = list(range(math.ceil(heights.max()) + 1))
         figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
     else:
-        _mark_values(canvas, [0.0, *heights])
+        _mark_values(canvas, (0.0, float(heights.min()), float(heights.max())))
 
 
-def _heights(chart: BarChart) -> list[float]:
+def _heights(chart: BarChart) -> Floats:
+    values = _drawable(chart.values)
     if not chart.logarithmic:
-        return [_drawable(value) for value in chart.values]
+        return values
     floor = _floor(chart.values)
-    return [math.log10(value) - floor if value > 0 else 0.0 for value in map(_drawable, chart.values)]
+    return np.log10(values, out=np.full(values.shape, float(floor)), where=values > 0) - floor
 
 
 def _floor(values: tuple[float, ...]) -> int:
     """The power of ten below the smallest value above 0, where bars on a log scale begin."""
-    positive = [value for value in map(_drawable, values) if value > 0]
-    return math.ceil(math.log10(min(positive))) - 1 if positive else 0
+    drawable = _drawable(values)
+    positive = drawable[drawable > 0]
+    return math.ceil(math.log10(positive.min())) - 1 if positive.size else 0
 
 
 def _draw_histogram(canvas: _Canvas, chart: Histogram) -> None:
     if not chart.counts:
         return
-    _draw_steps(canvas, list(chart.edges), list(map(float, chart.counts)))
+    _draw_steps(canvas, np.array(chart.edges), np.array(chart.counts, dtype=np.float64))
     _mark_x(canvas, chart.edges[0], chart.edges[-1])
-    _mark_values(canvas, [0.0, *map(float, chart.counts)], whole=True)
+    _mark_values(canvas, (0.0, *map(float, chart.counts)), whole=True)
 
 
-def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marked: int | None = None) -> None:
+def _draw_steps(canvas: _Canvas, edges: Floats, heights: Floats, marked: int | None = None) -> None:
     """Bars without gaps, each from its edge to the next; plotext's own bars leave gaps between narrow ones."""
-    figure = canvas.figure
+    figure, first, last = canvas.figure, float(edges[0]), float(edges[-1])
+    lowest, highest = float(heights.min()), float(heights.max())
     figure.axes(style="rounded")
-    figure.ruler("x").lim(edges[0], edges[-1])
-    figure.ruler("y").lim(min(0.0, min(heights)), max(0.0, max(heights)) or 1.0)
-    if min(heights) < 0:
-        figure.draw(figure.segment((edges[0], edges[-1]), (0, 0), marker="─"))  # the line of 0
-    samples = np.linspace(edges[0], edges[-1], 2 * canvas.width, endpoint=False)
-    bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(heights) - 1)
-    tops = np.array(heights)[bars]
+    figure.ruler("x").lim(first, last)
+    figure.ruler("y").lim(min(0.0, lowest), max(0.0, highest) or 1.0)
+    if lowest < 0:
+        figure.draw(figure.segment((first, last), (0, 0), marker="─"))  # the line of 0
+    samples = np.linspace(first, last, 2 * canvas.width, endpoint=False)
+    bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, heights.size - 1)
+    tops = heights[bars]
     for is_marked in (False, True):
         chosen = ((bars == marked) == is_marked) & (tops != 0)
         if chosen.any():
             marker = _bar_marker(is_marked, canvas.inks, fine=True)
-            figure.draw(figure.signal(samples[chosen].tolist(), tops[chosen].tolist(), marker=marker).fillx())
+            _add(canvas, figure.signal(samples[chosen].tolist(), tops[chosen].tolist(), marker=marker).fillx())
+
+
+def _add(canvas: _Canvas, signal: Any) -> None:
+    """Draw many points, which have their colours: plotext would look at each for those that others should not get."""
+    signal._get_unique_pixels = list
+    canvas.figure.draw(signal)
 
 
 _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
@@ -282,9 +292,10 @@ _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
 }
 
 
-def _drawable(value: float) -> float:
-    """Height of a number on the chart: 0 where it is not finite, at most the largest that plotext can scale."""
-    return max(min(value, _LARGEST), -_LARGEST) if math.isfinite(value) else 0.0
+def _drawable(values: Iterable[float]) -> Floats:
+    """Heights of numbers on the chart: 0 where one is not finite, at most the largest that plotext can scale."""
+    given = np.array([*values], dtype=np.float64)
+    return np.clip(np.where(np.isfinite(given), given, 0.0), -_LARGEST, _LARGEST)
 
 
 def _bar_marker(marked: bool, inks: Inks, *, fine: bool = False) -> Any:  # noqa: FBT001
