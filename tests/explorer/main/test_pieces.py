@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
+from textual import events
+
+from tui_transformer.explorer.main.panes.sentence import SentencePane
 
 TEXT = "The waves 😊!"
 SAYS = {
@@ -54,3 +57,21 @@ async def test_a_word_outside_the_vocabulary_is_drawn_as_what_stands_for_it_and_
         text = explorer.text
         assert "[UNK] zebra 1 @3" in text
         assert "2 unknown words" in text
+
+
+async def test_a_part_of_the_sentence_is_selected_with_the_mouse_and_seen_as_such() -> None:
+    async with exploring(WIDE, model="question") as explorer:
+        pane = explorer.main.query_one(SentencePane).region
+        left, top = pane.x + 2, pane.y + 1
+        before = strip_at(explorer, top)
+        for kind, to in ((events.MouseDown, 0), (events.MouseMove, 9), (events.MouseUp, 9)):
+            explorer.app.post_message(kind(None, left + to, top, 0, 0, 1, False, False, False))
+            await explorer.handled()
+        assert explorer.app.screen.get_selected_text() == "where did "
+        both = before, strip_at(explorer, top)
+        grounds = [{part.style.bgcolor for part in line.crop(left, left + 9)} for line in both]
+        assert grounds[0].isdisjoint(grounds[1])
+
+
+def strip_at(explorer, line: int):
+    return explorer.app.screen._compositor.render_strips()[line]

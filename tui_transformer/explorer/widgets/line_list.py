@@ -11,6 +11,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import LINE_KEYS, Grid, GridWidget
+from tui_transformer.explorer.widgets.labels import segments_of
 from tui_transformer.text.display import visible
 
 NOWHERE = (-1, 0)
@@ -117,16 +118,4 @@ class LineList(GridWidget, can_focus=True):
         if text.cell_len > room:
             text = text.copy()
             text.truncate(room, overflow="ellipsis")
-        base = console.get_style(text.style)
-        segments, plain, at = list[Segment](), text.plain, 0
-        for start, end, style in (*text.spans, (len(plain), len(plain), "")):
-            if start < at:  # one over another, which is rare
-                text = text.copy()
-                text.end = ""
-                return list(Segment.apply_style(text.render(console), base))
-            if at < start:
-                segments.append(Segment(plain[at:start], base))
-            if start < end:
-                segments.append(Segment(plain[start:end], base + console.get_style(style)))
-            at = end
-        return segments
+        return segments_of(text, console)

@@ -13,12 +13,13 @@ from textual.content import Content
 from textual.events import Click, MouseDown
 from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.widgets.labels import DrawnWidget, segments_of
 from tui_transformer.records import dataclass
 from tui_transformer.session.pane_fit import PANES
 from tui_transformer.session.scene import Scene
@@ -90,8 +91,7 @@ BETWEEN = "  "
 """Between two tokens."""
 
 
-@careful
-class SentencePane(Widget, can_focus=True):
+class SentencePane(DrawnWidget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
 
     Where there is one line, it has the sentence that the rows of the step stand for.
@@ -153,7 +153,7 @@ class SentencePane(Widget, can_focus=True):
             self._sentences = sentences
             notes = [note for sentence in sentences for note in (sentence.unknown(), sentence.reading()) if note]
             self.border_subtitle = Content(visible(" │ ".join(notes)))
-            self.refresh()
+            self.redraw()
 
     @property
     def marked(self) -> Region | None:
@@ -226,34 +226,50 @@ class SentencePane(Widget, can_focus=True):
         return [place for place in every if self._sentences[place].row is not None][:1] or every[:1]
 
     def render(self) -> Text:
+        """All lines in one, as a part of them is selected."""
+        return Text("\n", self.rich_style).join(self._texts())
+
+    def render_line(self, y: int) -> Strip:
+        return Widget.render_line(self, y) if self.text_selection is not None else super().render_line(y)
+
+    def draw(self) -> list[Strip]:
+        """The lines, with the places of their characters, by which they can be selected."""
+        lines = enumerate(self._texts())
+        return [Strip(segments_of(line, self.app.console)).apply_offsets(0, y) for y, line in lines]
+
+    def _texts(self) -> list[Text]:
         """The lines, beginning so that the current token is in view."""
-        if not self._sentences:
-            return Text("This model reads no sentence: its matrices are given.", self.rich_style, no_wrap=True)
         quiet, plain = self.get_component_rich_style("sentence--quiet"), self.rich_style
-        only = self._sentences[0] if len(self._sentences) == 1 else None
-        parts = [] if only is None else [self._written(only, plain, quiet)]
-        names = ("",) if only is not None else NAMES
-        parts += [self._chips(self._sentences[line], Text(names[line], quiet), quiet) for line in self._lines()]
+        if len(self._sentences) == 1:
+            only = self._sentences[0]
+            parts = [self._written(only, plain, quiet), self._chips(only, Text("", quiet), quiet)]
+        elif self._sentences:
+            parts = [self._chips(self._sentences[i], Text(NAMES[i], quiet), quiet) for i in self._lines()]
+        else:
+            parts = [Text("This model reads no sentence: its matrices are given.", plain)]
         for part in parts:
             part.truncate(self.size.width, overflow="ellipsis")  # a line that wraps would hide the next
-        return Text("\n", plain).join(parts)
+        return parts
 
     def _written(self, sentence: Sentence, plain: Style, quiet: Style) -> Text:
-        """The sentence as it was written, as far as the line goes."""
-        text, first = sentence.encoding.text, self._first_shown(sentence)
+        """The sentence as it was written, as far as the line goes, with the words that stand out."""
+        text, first, width = sentence.encoding.text, self._first_shown(sentence), self.size.width
         shown = Text("… " if first else "", quiet)
         unknown = plain + self.get_component_rich_style("sentence--unknown", partial=True) + Style(underline=True)
-        at = sentence.encoding.tokens[first].start if first else 0
+        at = read = sentence.encoding.tokens[first].start if first else 0
+        room = width - shown.cell_len
         for part in sentence.parts(first):
             places, start, end = {place for place, _ in part}, part[0][1].start, max(token.end for _, token in part)
             row, column = sentence.row in places, sentence.column in places
-            marked = plain + Style(bold=row, underline=row or column)
-            shown.append(visible(text[at:start]), plain)
-            shown.append(visible(text[max(at, start) : end]), unknown if part[0][1].unknown else marked)
-            at = max(at, end)
-            if shown.cell_len > self.size.width:
-                return shown
-        return shown.append(visible(text[at : at + self.size.width]), plain)
+            if row or column or part[0][1].unknown:
+                style = unknown if part[0][1].unknown else plain + Style(bold=row, underline=True)
+                shown.append(visible(text[at:start]), plain).append(visible(text[max(at, start) : end]), style)
+                at = max(at, end)
+            room -= cell_len(visible(text[read:end]))
+            read = max(read, end)
+            if room < 0:
+                break
+        return shown.append(visible(text[at : read + width]), plain)
 
     def _chips(self, sentence: Sentence, shown: Text, quiet: Style) -> Text:
         """The tokens with their IDs and positions after what is shown already, as many as fit; a sign for others."""
@@ -261,12 +277,12 @@ class SentencePane(Widget, can_focus=True):
         unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
         dimmed = Style(color=quiet.color, dim=not quiet.color)
         marked = {sentence.column: "sentence--column", sentence.row: "sentence--row"}
-        first, last = self._first_shown(sentence), len(sentence.encoding.tokens) - 1
+        first, last, width = self._first_shown(sentence), len(sentence.encoding.tokens) - 1, self.size.width
         shown.append("… " if first else "", quiet)
         for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
             end = shown.cell_len + self._chip_cells(sentence, token, place) - len(BETWEEN)
-            if place > first and end + (place < last) * len(f"{BETWEEN}…") > self.size.width:
+            if place > first and end + (place < last) * len(f"{BETWEEN}…") > width:
                 return shown.append("…", quiet)
             word, as_written = sentence.written(token)
             shown.append(f" {word} ", unknown if token.unknown and place not in marked else style)
