@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -225,15 +224,16 @@ class CellTable:
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self._cursor_styles = lru_cache(self._styles_under_cursor)
         self._column = number.column if number else 0
-        self._written = lru_cache(1 << 12)(self._write)  # many are on the screen more than once
+        self._placed = lru_cache(1 << 12)(self._place)  # many are on the screen more than once
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
         """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
         if self._number is None:
             return [self._plain[level] for level in levels.tolist()]
+        texts, masked, styles = map(self._placed, self._number.row(values.tolist())), self.palette.masked, self._styles
         return [
-            Segment(self._written(value), self._styles[level]) if level < self.palette.masked else self._plain[level]
-            for level, value in zip(levels.tolist(), values.tolist(), strict=True)
+            Segment(text, styles[level]) if level < masked else self._plain[level]
+            for level, text in zip(levels.tolist(), texts, strict=True)
         ]
 
     def bars(self, levels: Levels, heights: Levels, cursor: int, *, is_text: bool) -> list[Segment]:
@@ -260,8 +260,8 @@ class CellTable:
     def _segments(self, texts: Sequence[str]) -> list[Segment]:
         return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
 
-    def _write(self, value: float) -> str:
-        text = self._number(value) if self._number and math.isfinite(value) else "inf"
+    def _place(self, text: str) -> str:
+        """A number in its cell."""
         if len(text) > self._column:
             return text.center(self._width)
         return (" " * ((self._width - self._column) // 2) + text.rjust(self._column)).ljust(self._width)
