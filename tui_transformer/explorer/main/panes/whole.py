@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from operator import itemgetter
 from typing import ClassVar
 
@@ -85,7 +86,7 @@ class WholePane(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._scene = WholeScene()
-        self._page = Style()
+        self._page, self._ink = Style(), dict[str, Style]()
         self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[Cells]]] = {}
         self._strips: list[Strip] = []
 
@@ -134,18 +135,20 @@ class WholePane(Widget, can_focus=True):
     def restyled(self) -> None:
         """Follow a change of theme, once the styles of the parts are those of the theme as well."""
         self._tiles_drawn.clear()
-        self.call_later(carefully, self, self._redraw, STYLE)
+        self.call_later(carefully, self, partial(self._redraw, anew=True), STYLE)
 
     def render_line(self, y: int) -> Strip:
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
-    def _redraw(self) -> None:
-        """Draw all lines, and let those that changed be shown."""
+    def _redraw(self, *, anew: bool = False) -> None:
+        """Draw all lines, and let those that changed be shown; anew in other styles, which are costly to ask for."""
         if not self.is_mounted:
             return
-        self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
-        self._page = self.rich_style  # costly to ask for
-        lines: list[list[Piece]] = [[] for _ in range(self.size.height)]
+        if anew or not self._ink:
+            self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
+            self._page = self.rich_style
+        width, height = self.size
+        lines: list[list[Piece]] = [[] for _ in range(height)]
         for placement, pictures in self._scene.bands:
             self._draw_band(lines, placement, pictures)
         self._draw_ladder(lines)
@@ -157,13 +160,13 @@ class WholePane(Widget, can_focus=True):
                     segments.append(Segment(" " * (left - at), self._page))
                 segments += piece
                 at = max(left, at) + (len(piece) if isinstance(piece, Cells) else Segment.get_line_length(piece))
-            strips.append(Strip(segments, at).adjust_cell_length(self.size.width, self._page))
+            strips.append(Strip(segments, at).adjust_cell_length(width, self._page))
         before, self._strips = self._strips, strips
         changed = [y for y, strip in enumerate(strips) if y >= len(before) or before[y] != strip]
         if len(before) != len(strips):
             self.refresh()
         elif changed:
-            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     on_resize = on_focus = on_blur = _redraw
 
