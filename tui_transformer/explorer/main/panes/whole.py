@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from operator import itemgetter
 from typing import ClassVar
 
@@ -135,16 +134,20 @@ class WholePane(Widget, can_focus=True):
     def restyled(self) -> None:
         """Follow a change of theme, once the styles of the parts are those of the theme as well."""
         self._tiles_drawn.clear()
-        self.call_later(carefully, self, partial(self._redraw, anew=True), STYLE)
+        self.call_later(carefully, self, self._redraw_anew, STYLE)
+
+    def _redraw_anew(self) -> None:
+        self._ink.clear()
+        self._redraw()
 
     def render_line(self, y: int) -> Strip:
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
-    def _redraw(self, *, anew: bool = False) -> None:
-        """Draw all lines, and let those that changed be shown; anew in other styles, which are costly to ask for."""
+    def _redraw(self) -> None:
+        """Draw all lines, and let those that changed be shown."""
         if not self.is_mounted:
             return
-        if anew or not self._ink:
+        if not self._ink:  # costly to ask for
             self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
             self._page = self.rich_style
         width, height = self.size
