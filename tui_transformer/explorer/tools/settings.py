@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -210,7 +211,8 @@ def read_number(name: str, text: str, read: Callable[[str], float]) -> float:
         InputError: It is none.
     """
     try:
-        return read(text.strip().replace(",", "" if read is int else "."))
+        plain = re.sub(r",(?=\d{3}(\D|$))", "", text) if read is int else text.replace(",", ".")
+        return read(plain.strip())
     except ValueError as error:
         kind = "a whole number" if read is int else "a number"
         raise InputError(f"{name} {text!r} is not {kind}".lstrip()) from error

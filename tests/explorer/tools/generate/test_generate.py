@@ -140,7 +140,7 @@ async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_h
 async def test_settings_are_on_the_screen_and_say_what_they_cut_off_and_what_cannot_be():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
-        for key, value in {"top_p": "1.5", "seed": "x", "top_k": "-1", "temperature": "nan"}.items():
+        for key, value in {"top_p": "1.5", "seed": "1,5", "top_k": "-1", "temperature": "nan"}.items():
             await set_numbers(explorer, **{key: value})
             assert re.search(rf"│ +{key} '?{value}'? is not", explorer.text)
             await explorer.press("escape")
