@@ -103,7 +103,8 @@ def circuits(trace: Trace, layer: int | None = None) -> Found[Circuit]:
     """The matrices of every head, in order; only the weights are read, and none is held.
 
     Raises:
-        InputError: The model has no attention with matrices of its own, or no such layer.
+        InputError: The model has no attention with matrices of its own, or no such layer; when the heads are asked
+            for, that a weight has numbers that are not finite.
     """
     steps = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
     if not steps:
@@ -115,7 +116,7 @@ def circuits(trace: Trace, layer: int | None = None) -> Found[Circuit]:
 def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
     for attention in chosen:
         heads = attention.heads
-        query, key, value, output = (in_float64(trace, _matrix(trace, attention, part)) for part in PARTS)
+        query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
         shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
         widths = query.shape[1] // heads, value.shape[1] * shared // heads
         for head in range(heads):
@@ -136,7 +137,7 @@ def words_of(trace: Trace) -> Words:
     step, name = program.by_name.get(LOGITS), "embedding.tokens.weight"
     if step is None or name not in program.weights or step.axes[-1].name != "vocabulary":
         return Words(None)
-    table, head = in_float64(trace, name), in_float64(trace, step.inputs[1])
+    table, head = _weight(trace, name), _weight(trace, step.inputs[1])
     leave = head.T if isinstance(step.op, Unembed) else head
     same = leave.shape[1] == table.shape[0] and leave.shape[0] == table.shape[1]
     return Words(leave @ table if same else None)
@@ -146,6 +147,14 @@ def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     """The weight that a part of an attention multiplies with, be it that of another layer; "" where there is none."""
     step = trace.program.by_name.get(f"{attention.sublayer}.{part}")
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
+
+
+def _weight(trace: Trace, name: str) -> Host:
+    """A weight in float64; singular values and eigenvalues are those of numbers that are finite."""
+    weight = in_float64(trace, name)
+    if not np.isfinite(weight).all():
+        raise InputError(f"{name} has numbers that are not finite: heads are described by finite weights alone")
+    return weight
 
 
 def in_float64(trace: Trace, name: str, region: Region | None = None) -> Host:
