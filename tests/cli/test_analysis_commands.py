@@ -198,6 +198,10 @@ def test_circuits_are_those_of_the_analysis(run: Run) -> None:
     of_head = [row["singular value"] for row in rows if row["head"] == 0]
     assert of_head == sorted(of_head, reverse=True)
     assert {row["layer"] for row in rows} == {0}
+    # they are of finite weights, of heads and of words
+    for name in ("encoder.0.self_attention.query.weight", "embedding.tokens.weight[1]"):
+        ended = run("circuits", "--edit", f"{name} = inf")
+        assert (ended.code, "not finite" in ended.err) == (1, True)
 
 
 def test_a_matrix_of_a_head_is_shown_in_every_format(run: Run) -> None:

@@ -72,12 +72,7 @@ REFUSED = {
         ("--model attention", 1, "no logits of words"),
         ("--by gradient --model attention", 1, "no logits of words"),
     ],
-    "circuits": [
-        ("--model attention", 1, "no circuits"),
-        ("--layer 7", 1, "there is no layer 7"),
-        ("--edit encoder.0.self_attention.query.weight=inf", 1, "not finite"),
-        ("--edit embedding.tokens.weight[1]=inf", 1, "not finite"),
-    ],
+    "circuits": [("--model attention", 1, "no circuits"), ("--layer 7", 1, "there is no layer 7")],
     "attribute --model copy": [
         ("--ids 5,6,7,8,5 --tokens 11,12 --metric loss", 2, "are of --by gradient"),
         ("--ids 5,6,7,8,5 --tokens 11,12 --by gradient --neurons", 2, "--neurons are terms"),

@@ -19,13 +19,13 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.failures import MOST_TOLD, careful
+from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.pages import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
-from tui_transformer.explorer.widgets.labels import DrawnWidget
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.store import AT_ONCE
@@ -34,8 +34,8 @@ DRAWING = {
     HeatMap: "render_line",
     Legend: "render_line",
     HeadThumbnails: "render_line",
-    SentencePane: "render",
-    DrawnWidget: "render_line",
+    SentencePane: "render_line",
+    ChartPane: "render_line",
     WholePane: "render_line",
 }
 
