@@ -93,7 +93,7 @@ class Export:
         if scene is None:
             return
         if what == "row":
-            width = min(scene.drawn.columns.size, 100_000)
+            width = min(scene.drawn.columns.size, 100_000)  # cells of a row that are copied
             values = scene.drawn.window(range(scene.place.row, scene.place.row + 1), range(width))[0]
             text, message = "\t".join(map(repr, values.tolist())), f"copied {width:,} numbers"
         elif scene.working is not None:

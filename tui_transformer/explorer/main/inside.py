@@ -171,7 +171,7 @@ class InsideScreen(ExplorerScreen[Spot]):
     def _about(self, paint: Paint) -> Iterator[Line]:
         for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
             yield Line(Text("", paint.inks.plain))
-            for line in wrap(part, max(min(paint.width - 1, 100), 10)):
+            for line in wrap(part, max(min(paint.width - 1, 100), 10)):  # longer lines are hard to read
                 yield Line(Text(line, paint.inks.plain))
 
     def on_resize(self) -> None:

@@ -125,7 +125,7 @@ class HeatMap(GridWidget, can_focus=True):
         self._view, self._scale, self._tile, self._requested = view, scale, tile, None
         self._number_width = number_width
         self._label_width = widest_label(view.rows)
-        self._row_label = lru_cache(4096)(view.rows.label)
+        self._row_label = lru_cache(4096)(view.rows.label)  # more than a screen has
         self._column_label = lru_cache(4096)(view.columns.label)
         self.at = cursor or self.at
         self._lay_out(start)

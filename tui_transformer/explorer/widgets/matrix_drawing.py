@@ -111,7 +111,7 @@ class Drawing:
         levels, values = self._window(row, columns)
         grid = self.header.grid
         full, below = 8 * grid.cell_height - 1, 8 * (grid.cell_height - 1 - line)
-        seen = np.where(values >= 0.01, values, 0.0)
+        seen = np.where(values >= 0.01, values, 0.0)  # less is no bar
         heights = np.clip(np.ceil(seen * full) - below, 0, 8).astype(int)
         at = cursor[1] - columns.start if row == cursor[0] else -1
         return self.table.bars(levels, heights, at, is_text=line == grid.text_line)
@@ -273,7 +273,7 @@ class CellTable:
             return (cell + Style(bold=True, reverse=True),) * 2
         if self._number is None:
             return (Style(color=readable((_BLACK, _WHITE), cursor.color), bgcolor=cursor.color, bold=True),) * 2
-        bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, 2.5)
+        bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, 2.5)  # it is larger than a letter
         inside = readable((_WHITE, _BLACK), cell.bgcolor)
         return cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)
 

@@ -101,7 +101,7 @@ class Lines:
         where = "" if scene.is_told else where  # a tour counts its own stops
         seconds = 0.0 if step is None else step.seconds
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
-        spent = f" · {took}" if seconds >= 0.00005 else ""
+        spent = f" · {took}" if seconds >= 0.00005 else ""  # less would be 0.0 ms
         lines: dict[str, Callable[[], Line]] = {
             "title": lambda: _title(session, self._requests.doing, where, spent, width, inks),
             "crumbs": lambda: _crumbs(session, stop, step, where, width, inks),

@@ -288,7 +288,7 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
         "validation": held_out,
         "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
         **saved,
-        "perplexity": short_number(math.exp(min(record.loss, 700.0))),
+        "perplexity": short_number(math.exp(min(record.loss, 700.0))),  # of more it is no number
         "epoch": f"{record.epoch:.2f}",
         "tokens": f"{record.tokens_per_second:,.0f} a second",
     }
