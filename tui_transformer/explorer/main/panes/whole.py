@@ -87,6 +87,8 @@ class WholePane(Widget, can_focus=True):
         self._scene = WholeScene()
         self._page, self._ink = Style(), dict[str, Style]()
         self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[Cells]]] = {}
+        self._drawn_for: object = None
+        self._pieces: list[list[Piece] | None] = []
         self._strips: list[Strip] = []
 
     def show_scene(self, scene: Scene) -> None:
@@ -155,21 +157,22 @@ class WholePane(Widget, can_focus=True):
         for placement, pictures in self._scene.bands:
             self._draw_band(lines, placement, pictures)
         self._draw_ladder(lines)
-        strips = []
-        for pieces in lines:
+        if (width, height, self._page) != self._drawn_for:
+            self._drawn_for, self._pieces = (width, height, self._page), [None] * height
+            self._strips = [Strip.blank(width, self._page)] * height
+            self.refresh()
+        changed = [y for y, pieces in enumerate(lines) if pieces != self._pieces[y]]
+        for y in changed:
             segments, at = list[Segment](), 0
-            for left, piece in sorted(pieces, key=itemgetter(0)):
+            for left, piece in sorted(lines[y], key=itemgetter(0)):
                 if left > at:
                     segments.append(Segment(" " * (left - at), self._page))
                 segments += piece
                 at = max(left, at) + (len(piece) if isinstance(piece, Cells) else Segment.get_line_length(piece))
-            strips.append(Strip(segments, at).adjust_cell_length(width, self._page))
-        before, self._strips = self._strips, strips
-        changed = [y for y, strip in enumerate(strips) if y >= len(before) or before[y] != strip]
-        if len(before) != len(strips):
-            self.refresh()
-        elif changed:
+            self._strips[y] = Strip(segments, at).adjust_cell_length(width, self._page)
+        if changed:
             self.refresh(*(Region(0, y, width, 1) for y in changed))
+        self._pieces = list(lines)
 
     on_resize = on_focus = on_blur = _redraw
 
