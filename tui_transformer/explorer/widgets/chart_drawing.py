@@ -13,9 +13,9 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.color_triplet import ColorTriplet
 
-from tui_transformer.engine.explanation import Floats
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
@@ -27,6 +27,8 @@ from tui_transformer.views.numbers import short_number
 
 SERIES_GLYPHS = "*+ox#@%&"
 """Markers of the curves where there is no colour."""
+
+Floats = npt.NDArray[np.float64]
 
 _VALUE_CELLS = 11
 _TICK_CELLS = 9
