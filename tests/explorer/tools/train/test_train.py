@@ -198,12 +198,14 @@ async def test_what_goes_wrong_with_a_step_is_said_and_nothing_is_lost(begun):
         with patch("tui_transformer.learning.run.write_whole", side_effect=full):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
+            assert "is saved in" not in str(explorer.messages)
             await explorer.app.screen.run_action("quit")
             await explorer.until(lambda: screen_of(explorer).closing is None)
             assert not explorer.app._exit
             assert training_of(explorer).alive
         await explorer.keys("ctrl+s")
-        await explorer.until(lambda: training_of(explorer).status.saved == 1)
+        await explorer.until(lambda: "is saved in" in str(explorer.messages))
+        assert training_of(explorer).status.saved == 1
         assert not training_of(explorer).status.problem
         # a loss that is no number
         wrong = InputError("step 2: NaN began here: use a smaller --learning-rate")

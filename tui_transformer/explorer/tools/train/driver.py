@@ -103,8 +103,14 @@ class Training:
 
         self._commands.put(change)
 
-    def save(self) -> None:
-        self._commands.put(lambda: self._do("saving", self._save))
+    def save(self, done: Callable[[], None] = lambda: None) -> None:
+        """Save; `done` is called on the training's thread once it is."""
+
+        def save() -> None:
+            self._save()
+            done()
+
+        self._commands.put(lambda: self._do("saving", save))
 
     def copy_model(self, done: Callable[[Model], None]) -> None:
         """Give the model as it is, with weights of its own; `done` is called on the training's thread."""

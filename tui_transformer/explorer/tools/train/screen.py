@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from rich.style import Style
 from rich.text import Text
@@ -177,8 +178,8 @@ class TrainScreen(ExplorerScreen[None]):
         self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
 
     def action_save(self) -> None:
-        self.training.save()
-        self.say(f"the model is saved in {self.training.name}")
+        told = self.while_there(partial(self.say, f"the model is saved in {self.training.name}"))
+        self.training.save(lambda: self.port.worker.post(told))
 
     def action_turn(self, what: Turned, by: int) -> None:
         self.panel.turn(what, by)
