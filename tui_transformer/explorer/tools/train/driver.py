@@ -84,6 +84,7 @@ class Training:
         self._log: Log | None = None
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._allowed: float = 0
+        self._asked: float | None = None
         self._thread = threading.Thread(target=self._live, name="training", daemon=True)
         self._thread.start()
 
@@ -95,11 +96,20 @@ class Training:
     def pause(self) -> None:
         self._commands.put(lambda: self._allow(0))
 
+    @property
+    def rate(self) -> float:
+        """The learning rate that was asked for last."""
+        return self.status.rate if self._asked is None else self._asked
+
     def set_rate(self, rate: float) -> None:
+        self._asked = rate
+
         def change() -> None:
             if self.run is not None:
                 self.run.trainer.learning_rate = rate
                 self._tell()
+            if self._asked == rate:
+                self._asked = None
 
         self._commands.put(change)
 

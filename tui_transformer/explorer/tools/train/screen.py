@@ -161,7 +161,7 @@ class TrainScreen(ExplorerScreen[None]):
             self.training.go_on(steps)
 
     def action_scale_rate(self, factor: float) -> None:
-        rate = min(self.training.status.rate * factor, HIGHEST_RATE)
+        rate = min(self.training.rate * factor, HIGHEST_RATE)
         self.training.set_rate(rate)
         self.say(f"learning rate {rate:.3g} from the next step on")
 
@@ -174,7 +174,7 @@ class TrainScreen(ExplorerScreen[None]):
             return rate
 
         check, answered = reading(read, self.training.set_rate)
-        value, hint = f"{self.training.status.rate:g}", "the highest of the schedule, from the next step on"
+        value, hint = f"{self.training.rate:g}", "the highest of the schedule, from the next step on"
         self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
 
     def action_save(self) -> None:
