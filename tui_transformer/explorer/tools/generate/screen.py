@@ -27,7 +27,7 @@ from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate import steering as adding
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
-from tui_transformer.explorer.tools.generate.view import GenerateView, title
+from tui_transformer.explorer.tools.generate.view import GenerateView, TokenList, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.tools.settings import read_number
 from tui_transformer.explorer.widgets.generation import TokenText
@@ -91,7 +91,9 @@ class GenerateScreen(ExplorerScreen[None]):
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(LineList).focus()
+        tokens = self.query_one(TokenList)
+        tokens.waits = self.writing.behind
+        tokens.focus()
         self._begin(self._start.writer, self.session)
         self.show_lines()
 

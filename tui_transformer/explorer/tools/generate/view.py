@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -30,6 +33,23 @@ SIDE_BY_SIDE, LOW, TALL = 96, 18, 40
 
 WIDE_LIST, NARROW_LIST = 64, 56
 """Columns from which on the model's own probability has a column, and below which numbers are shorter."""
+
+
+class TokenList(LineList):
+    """Tokens to choose from. Keys that are pressed ahead are of the list that will be there by then."""
+
+    waits: Callable[..., bool] = staticmethod(lambda _, **__: False)
+    """Whether an action, which may be a choice, waits for those that were asked for before."""
+
+    def action_step(self, rows: int, columns: int) -> None:
+        act = partial(super().action_step, rows, columns)
+        if not self.waits(act, is_choice=False):
+            act()
+
+    def action_choose(self) -> None:
+        act = super().action_choose
+        if not self.waits(act, is_choice=True):
+            act()
 
 
 class GenerateView(Vertical):
@@ -107,7 +127,7 @@ class GenerateView(Vertical):
         with Horizontal(id="body"):
             with Vertical(id="next"):
                 yield Static(id="columns", markup=False)
-                yield LineList(id="tokens")
+                yield TokenList(id="tokens")
                 yield Static(id="facts", markup=False)
             with Vertical(id="cache"):
                 yield CacheMap(id="map")

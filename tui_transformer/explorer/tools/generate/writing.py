@@ -175,6 +175,16 @@ class Writing:
             self._waiting.append(action)
         return self._writing
 
+    def behind(self, action: Callable[[], None], *, is_choice: bool) -> bool:
+        """Let what the list is to do wait for what waits already, a choice also for the token that is being computed.
+
+        Whether it has to. One that is pressed when as many wait as may is dropped: none before it is.
+        """
+        has_to = bool(self._waiting) or (is_choice and self._writing)
+        if has_to and len(self._waiting) < MOST_WAITING:
+            self._waiting.append(action)
+        return has_to
+
     def _failed(self) -> None:
         self._forget()
         self.failed()
