@@ -108,7 +108,7 @@ class Training:
             if self.run is not None:
                 self.run.trainer.learning_rate = rate
                 self._tell()
-            if self._asked == rate:
+            if self._asked is rate:  # no other was asked for since
                 self._asked = None
 
         self._commands.put(change)
