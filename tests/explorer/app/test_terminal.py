@@ -141,6 +141,13 @@ def test_a_signal_ends_it_in_order(terminal: Terminal, number: signal.Signals, c
     terminal.ended(code)
 
 
+def test_a_terminal_that_is_closed_ends_it(terminal: Terminal):
+    terminal.explore()
+    looks = ["ps", "-o", "stat=", "-p", str(terminal.process())]
+    terminal.tmux("kill-server")
+    terminal.until(lambda: subprocess.run(looks, capture_output=True, check=False).stdout[:1] in (b"", b"Z"))
+
+
 def test_a_crash_leaves_a_short_message_and_a_report(terminal: Terminal):
     (terminal.folder / "crashing.py").write_text(CRASHING)
     terminal.explore("crashing.py --model encoder")

@@ -9,7 +9,8 @@ import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Any, Protocol, runtime_checkable
+from contextlib import suppress
+from typing import IO, Any, Protocol, runtime_checkable
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -63,11 +64,33 @@ class Parser(XTermParser):
             return []
 
 
+class Output:
+    """What is written to. Where the terminal is gone nothing is any more, and the thread that writes goes on.
+
+    Of Textual 8.2: it would end, and the program would wait for good for room in the queue that it reads.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
 class TerminalDriver(MeasuringDriver, LinuxDriver):
     """A driver whose reading goes on whatever is read, and which turns off every way in which the mouse reports."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._file: Any = Output(self._file)
         self._sent = Future[bool]()
         self._sent.set_result(True)
 
