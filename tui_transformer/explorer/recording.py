@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.guard.frame import strips_of
+from tui_transformer.explorer.guard.compositor import strips_of
 from tui_transformer.explorer.main.motion import SECONDS, leads_on, moment, way_to
 from tui_transformer.explorer.main.panes.matrix import MatrixPair
 from tui_transformer.explorer.main.screen import MainScreen

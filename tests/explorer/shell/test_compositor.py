@@ -20,8 +20,11 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.guard import compositor
 from tui_transformer.explorer.guard.app import GuardedApp
-from tui_transformer.explorer.guard.frame import Cell, Cells, _pieces
+from tui_transformer.explorer.guard.frame import Cells, _pieces
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+
+CELLS = Cells(ColorSystem.TRUECOLOR)
+"""Numbers of cells can be compared where the same has made them."""
 
 WALKS = {
     "steps and cells": [*" " * 12, "tab", "down", "right", "down", *"]] ", "backspace", "pagedown", "end", "home"],
@@ -58,31 +61,29 @@ def as_textual_does() -> Iterator[None]:
             setattr(kind, name, own)
 
 
-def cells_of(explorer: Explorer, *, anew: bool = True) -> list[list[Cell]]:
+def cells_of(explorer: Explorer, *, anew: bool = True) -> list[list[int]]:
     """The cells of the screen, every widget drawn anew, or as it was drawn last."""
     for widget in explorer.app.screen.walk_children(Widget) if anew else ():
         widget._styles_cache.clear()
-    kept = Cells(ColorSystem.TRUECOLOR)
-    return [kept.of([strip])[0] for strip in explorer.app.screen._compositor.render_strips()]
+    return [CELLS.of([strip]).tolist() for strip in explorer.app.screen._compositor.render_strips()]
 
 
 class Written:
     """The cells of all updates over each other."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.cells: dict[tuple[int, int], Cell] = {}
-        self._kept = Cells(ColorSystem.TRUECOLOR)
+        self.cells: dict[tuple[int, int], int] = {}
         usual = GuardedApp._display
 
         def display(app: GuardedApp, screen: Any, update: Any) -> None:
             if hasattr(update, "strips") or hasattr(update, "spans"):
                 for y, x, strips in _pieces(update):
-                    self.cells |= {(y, x + at): cell for at, cell in enumerate(self._kept.of(strips)[0])}
+                    self.cells |= {(y, x + at): cell for at, cell in enumerate(CELLS.of(strips).tolist())}
             usual(app, screen, update)
 
         monkeypatch.setattr(GuardedApp, "_display", display)
 
-    def lines(self, size: Size) -> list[list[Cell]]:
+    def lines(self, size: Size) -> list[list[int]]:
         return [[self.cells[y, x] for x in range(size.width)] for y in range(size.height)]
 
 
@@ -140,13 +141,13 @@ class Styled(App[None]):
 
 
 async def test_widgets_with_effects_are_drawn_as_by_textual() -> None:
-    kept, app = Cells(ColorSystem.TRUECOLOR), Styled()
+    app = Styled()
     async with app.run_test(size=(60, 50)):
 
-        def drawn() -> list[list[Cell]]:
+        def drawn() -> list[list[int]]:
             for widget in app.screen.walk_children(Widget):
                 widget._styles_cache.clear()
-            return [kept.of([strip])[0] for strip in app.screen._compositor.render_strips()]
+            return [CELLS.of([strip]).tolist() for strip in app.screen._compositor.render_strips()]
 
         with as_textual_does():
             wanted = drawn()

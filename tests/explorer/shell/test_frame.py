@@ -19,7 +19,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.guard.frame import Frame
+from tui_transformer.explorer.guard import frame as guard_frame
+from tui_transformer.explorer.guard.frame import Cells, Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
@@ -321,3 +322,12 @@ async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
         await explorer.press("escape", "0")
         assert max(await keys(explorer, sent, *["space"] * 12)) <= 15 * 1024
         assert max(await keys(explorer, sent, "down", "right", "down", "right", "left")) <= 1024
+
+
+def test_very_many_styles_and_wide_texts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard_frame, "MOST_LOOKS", 3)
+    made = Cells.__init__
+    counts = list[int]()
+    monkeypatch.setattr(Cells, "__init__", lambda cells, system: (counts.append(1), made(cells, system))[1])
+    check_seen([[[("a", style), ("b", STYLES[0])]] * 3 for style in STYLES])
+    assert len(counts) > len(STYLES) // 3

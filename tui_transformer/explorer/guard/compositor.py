@@ -10,14 +10,14 @@ dialog does not know what is behind it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual._border import get_box
-from textual._compositor import ChopsUpdate, Compositor
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
 from textual.app import App
@@ -122,6 +122,17 @@ def _part(strip: Strip, start: int, end: int) -> Strip:
     if width != (start or end):
         return strip.crop(start, end)
     return strip if last - first == len(segments) else Strip(segments[first:last], end - start)
+
+
+def strips_of(app: App[Any]) -> list[Strip]:
+    """The lines that the screen in front shows."""
+    return list(app.screen._compositor.render_strips())
+
+
+def update_of(strips: Sequence[Strip]) -> LayoutUpdate:
+    """An update that shows these lines from the first on."""
+    width = max((strip.cell_length for strip in strips), default=0)
+    return LayoutUpdate([[strip] for strip in strips], Region(0, 0, width, len(strips)))
 
 
 @dataclass(frozen=True)

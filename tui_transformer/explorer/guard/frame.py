@@ -1,86 +1,174 @@
 """The frame that the terminal shows: of an update, only the cells that changed are written, in few bytes.
 
 Textual writes every line of a widget that is drawn again, with all colours of every segment. Over a slow line that is
-felt. Here an update is compared with what was written before, cell by cell, and what is left is written: all text of
-the same style after each other.
+felt. Here an update is compared with what was written before, all cells at once, and what is left is written: all text
+of the same style after each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import compress
-from operator import attrgetter, is_not
+from array import array
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
+import numpy as np
 from rich.cells import cell_len, get_character_cell_size
 from rich.color import Color, ColorSystem
 from rich.console import Console
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.app import App
-from textual.geometry import Region
 from textual.strip import Strip
-
-from tui_transformer.records import dataclass
 
 MOVE = 4
 """Bytes that a move to the right takes at least."""
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+"""Cells, each a number (see `Cells`), or their places: through the first line, then through the next."""
+Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Frame:
     """The cells that were written to the terminal, line by line."""
 
     def __init__(self, system: ColorSystem) -> None:
-        self._lines: dict[int, list[Cell | None]] = {}
         self._cells = Cells(system)
+        self._shown: Numbers = np.full((0, MOVE), UNKNOWN)
 
     def forget(self) -> None:
         """Take nothing for written: the terminal has another size, or somebody else wrote to it."""
-        self._lines.clear()
+        self._shown = np.full((0, MOVE), UNKNOWN)
 
     def write(self, update: LayoutUpdate | ChopsUpdate) -> str:
         """The sequences that make the terminal show an update, after which it counts as written."""
-        changes = list[Change]()
-        for y, x, strips in _pieces(update):
-            changes += self._changed(y, x, *self._cells.of(strips))
-        return written(changes, max(map(len, self._lines.values()), default=0))
+        if self._cells.are_full:
+            self._cells = Cells(self._cells.system)
+            self._shown[:] = UNKNOWN
+        pieces = [(y, x, self._cells.of(strips)) for y, x, strips in _pieces(update)]
+        self._make_room(pieces)
+        before, after = self._shown, self._shown.copy()
+        for y, x, cells in pieces:
+            after[y, x : x + len(cells)] = cells
+        changed, is_wide = before != after, (after & TEXT >= REST) & (after != UNKNOWN)
+        for y, x, cells in pieces if is_wide.any() else ():
+            place = y, slice(x, x + len(cells))
+            if is_wide[place].any():  # terminals disagree on how wide such text is: all of it again
+                changed[place] = changed[place].any()
+        self._shown = after
+        return self._written(after.ravel(), changed.ravel())
 
-    def _changed(self, y: int, x: int, cells: list[Cell], is_wide: bool) -> Iterable[Change]:  # noqa: FBT001 - of `of`
-        """What of the cells from a column on is not on the terminal, which counts as written now."""
-        line = self._lines.setdefault(y, [])
-        line += [None] * (x + len(cells) - len(line))
-        before = line[x : x + len(cells)]
-        if before == cells:
-            return ()
-        line[x : x + len(cells)] = cells
-        if is_wide:  # terminals disagree on how wide such text is: all of it again, every part at its column
-            return [(y, at, text, _columns(text), style) for at, (text, style) in enumerate(cells, x) if text]
-        changed = compress(range(len(cells)), map(is_not, before, cells))  # there is one object of each cell
-        return _together(y, x, cells, changed)
+    def _make_room(self, pieces: list[tuple[int, int, Numbers]]) -> None:
+        """Have a place for every cell, and so many behind each line that none seems near to one of the next."""
+        height, width = self._shown.shape
+        lines = max((y + 1 for y, _, _ in pieces), default=0)
+        columns = max((x + len(cells) + MOVE for _, x, cells in pieces), default=0)
+        if height < lines or width < columns:
+            shown = np.full((max(height, lines), max(width, columns)), UNKNOWN)
+            shown[:height, :width] = self._shown
+            self._shown = shown
+
+    def _written(self, cells: Numbers, changed: Truths) -> str:
+        """The sequences for cells that changed, after which the terminal has its own colours again.
+
+        A colour takes up to 19 bytes and a move to another place some 7, so it is moved rather than coloured.
+        """
+        changed &= (cells & TEXT) != REST
+        places = _with_cheap(cells, changed.nonzero()[0])
+        if not len(places):
+            return ""
+        looks, texts = _seen_beside(cells, places), cells[places] & TEXT
+        starts, ends = self._in_order(places, looks, texts > REST)
+        ways = self._ways(places[starts], np.where(texts[starts] > REST, cells.size, ends - starts))
+        words, parts, pen = self._words(texts, starts.tolist(), ends.tolist()), list[str](), OWN
+        for first, last in pairwise([*_differ(looks[starts], 0).nonzero()[0].tolist(), len(starts)]):
+            style = self._cells.styles[looks[starts[first]]]
+            if style.is_plain and pen.is_plain and all(map(str.isspace, words[first:last])):
+                style = style._replace(color=pen.color)  # it is not seen
+            parts.append(_painted(pen, style))
+            parts += chain.from_iterable(zip(ways[first:last], words[first:last], strict=True))
+            pen = style
+        return "".join((*parts, "\x1b[0m" * (pen != OWN)))
+
+    def _in_order(self, places: Numbers, looks: Numbers, is_wide: Truths) -> tuple[Numbers, Numbers]:
+        """Where the texts begin and end that are side by side in one look: those of a look after each other."""
+        begins = _differ(places, 1) | _differ(looks, 0) | is_wide
+        begins[1:] |= is_wide[:-1]
+        starts = begins.nonzero()[0]
+        numbers, styles = looks[starts].tolist(), self._cells.styles
+        ranks = {look: rank for rank, look in enumerate(sorted(set(numbers), key=styles.__getitem__))}
+        order = np.argsort([ranks[look] for look in numbers], kind="stable")
+        return starts[order], np.append(starts[1:], len(looks))[order]
+
+    def _words(self, texts: Numbers, starts: list[int], ends: list[int]) -> list[str]:
+        """The texts that begin and end there."""
+        letters = texts.clip(max=REST - 1).astype("<u4").tobytes().decode("utf-32-le", "replace")
+        words = [letters[start:end] for start, end in zip(starts, ends, strict=True)]
+        if (texts > REST).any():
+            numbers = texts[starts].tolist()
+            words = [self._cells.wide[n - REST] if n > REST else word for word, n in zip(words, numbers, strict=True)]
+        return words
+
+    def _ways(self, places: Numbers, widths: Numbers) -> list[str]:
+        """The shortest sequence to each place, from behind the text before it, if that is in a column."""
+        width = self._shown.shape[1]
+        lines, columns = np.divmod(places, width)
+        behind = columns + widths
+        down, across = lines.copy(), columns.copy()
+        down[1:] -= np.where(behind < width - MOVE, lines, NOWHERE)[:-1]
+        across[1:] -= behind[:-1]
+        down[0] = TOO_FAR
+        ways = []
+        for way, y, x in zip(map(_near, down.tolist(), across.tolist()), lines.tolist(), columns.tolist(), strict=True):
+            anyway = f"\x1b[{y + 1};{x + 1}H" if len(way) >= LEAST_ANYWAY else way
+            ways.append(way if len(way) < len(anyway) else anyway)
+        return ways
 
 
-def _together(y: int, x: int, cells: list[Cell], places: Iterable[int]) -> Iterator[Change]:
-    """Cells at places of a line that begins in a column, those side by side in one style together.
+def _differ(numbers: Numbers, step: int) -> Truths:
+    """Where a number is not the one before it and a step more."""
+    begins = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:] - numbers[:-1], step, begins[1:])
+    return begins
 
-    So are those between two that did not change but take fewer bytes than a move over them.
-    """
-    texts, own, start, end = list[str](), OWN, 0, -1
-    for at in places:
-        text, style = cells[at]
-        if at != end or style is not own:
-            between = cells[end:at] if style is own and at - end < MOVE else ()
-            if between and all(look is own and few.isascii() for few, look in between):
-                texts += [few for few, _ in between]
-            else:
-                if texts:
-                    yield y, x + start, "".join(texts), len(texts), own
-                texts, own, start = [], style, at
-        texts.append(text)
-        end = at + 1
-    if texts:
-        yield y, x + start, "".join(texts), len(texts), own
+
+def _with_cheap(cells: Numbers, places: Numbers) -> Numbers:
+    """Places, and those between two of them that did not change but take fewer bytes than a move over them."""
+    gaps, looks = np.diff(places), cells[places] >> LOOK
+    near = ((gaps > 1) & (gaps <= MOVE) & (looks[1:] == looks[:-1])).nonzero()[0]
+    starts, gaps, looks = places[near], gaps[near], looks[near]
+    cheap, between = np.ones(len(near), bool), []
+    for step in range(1, MOVE):
+        cell, is_between = cells[starts + step], gaps > step
+        cheap &= ~is_between | ((cell >> LOOK == looks) & (cell & TEXT < BEYOND_ASCII))
+        between.append((starts + step, is_between))
+    return np.sort(np.concatenate([places, *[each[cheap & is_between] for each, is_between in between]]))
+
+
+def _seen_beside(cells: Numbers, places: Numbers) -> Numbers:
+    """The looks of cells at places; that of a blank is the one of what stands beside it, if it is seen the same."""
+    texts, order = cells[places] & TEXT, np.arange(len(places))
+    looks, grounds = cells[places] >> LOOK & TEXT, cells[places] >> GROUND
+    begins = _differ(places, 1) | _differ(grounds, 0) | (grounds == 0)
+    blank, part = (texts == BLANK) & (grounds > 0), np.cumsum(begins)
+    left = np.maximum.accumulate(np.where(blank, -1, order))
+    right = np.minimum.accumulate(np.where(blank, len(places), order)[::-1])[::-1]
+    for beside in (right, left):
+        beside = np.clip(beside, 0, len(places) - 1)
+        looks = np.where(blank & (part[beside] == part), looks[beside], looks)
+    return looks
+
+
+def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iterable[Strip]]]:
+    """Line, first column and strips of everything that an update would write."""
+    if isinstance(update, LayoutUpdate):
+        for y, strips in enumerate(update.strips, update.region.y):
+            yield y, update.region.x, strips
+        return
+    for y, first, last in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is not None and x < last and end > first:
+                yield y, x, (strip if end <= last else strip.crop(0, last - x),)
 
 
 class Changes(CompositorUpdate):
@@ -93,29 +181,6 @@ class Changes(CompositorUpdate):
         return self.sequences
 
 
-def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iterable[Strip]]]:
-    """Line, first column and strips of everything that an update would write."""
-    if isinstance(update, LayoutUpdate):
-        for y, strips in enumerate(update.strips, update.region.y):
-            yield y, update.region.x, strips
-        return
-    for y, first, last in update.spans:
-        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-            if strip is not None and x < last and end > first:
-                yield y, x, (strip.crop(0, min(end, last) - x),)
-
-
-def strips_of(app: App[Any]) -> list[Strip]:
-    """The lines that the screen in front shows."""
-    return list(app.screen._compositor.render_strips())
-
-
-def update_of(strips: Sequence[Strip]) -> LayoutUpdate:
-    """An update that shows these lines from the first on."""
-    width = max((strip.cell_length for strip in strips), default=0)
-    return LayoutUpdate([[strip] for strip in strips], Region(0, 0, width, len(strips)))
-
-
 # Cells: what stands in a column, and the codes of its colours and attributes
 
 
@@ -126,6 +191,9 @@ MARKS_BLANKS = frozenset(("4", "7", "9", "21", "53"))
 
 MOST_KEPT = 1 << 14
 """Segments whose cells are kept."""
+
+MOST_LOOKS = 1 << 16
+"""Styles, and texts of several columns, that have numbers."""
 
 _ATTRIBUTES = {
     "bold": "1",
@@ -141,24 +209,18 @@ _ATTRIBUTES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class CellStyle:
-    """Colours and attributes of a cell, as codes of the terminal; there is one of each, made by `cell_style`.
+class CellStyle(NamedTuple):
+    """Attributes and colours of a cell, as codes of the terminal; sorted, little is to be set from one to the next.
 
     Attributes:
-        color: The code of the text's colour; `39` is the terminal's own.
-        background: The code of the background, as if it were a text's colour; "" is the terminal's own.
         attributes: Codes such as `1` for bold.
+        background: The code of the background, as if it were a text's colour; "" is the terminal's own.
+        color: The code of the text's colour; `39` is the terminal's own.
     """
 
-    color: str
-    background: str
-    attributes: tuple[str, ...]
-
-    @property
-    def order(self) -> tuple[tuple[str, ...], str, str]:
-        """Where it comes among others, so that little is to be set from one to the next."""
-        return self.attributes, self.background, self.color
+    attributes: tuple[str, ...] = ()
+    background: str = ""
+    color: str = "39"
 
     @property
     def is_plain(self) -> bool:
@@ -166,93 +228,101 @@ class CellStyle:
         return not self.attributes or MARKS_BLANKS.isdisjoint(self.attributes)
 
 
-_STYLES: WeakValueDictionary[tuple[str, str, tuple[str, ...]], CellStyle] = WeakValueDictionary()
+OWN = CellStyle()
 
+TEXT = (1 << 21) - 1
+"""The bits of a cell's text: a character, or from `REST` on what is no character of Unicode."""
 
-def cell_style(color: str = "39", background: str = "", attributes: tuple[str, ...] = ()) -> CellStyle:
-    """The one style with these codes."""
-    codes = color, background, attributes
-    return _STYLES.get(codes) or _STYLES.setdefault(codes, CellStyle(*codes))
+BLANK, BEYOND_ASCII, REST = ord(" "), 0x80, 0x110000
+"""Some such texts; `REST` is in the columns behind the first of a text that takes several, which comes after it."""
 
+LOOK, GROUND = 21, 42
+"""The bits from which on a cell has the number of its style, and that of its background where only this is seen of a
+blank; 0 where more is."""
 
-OWN = cell_style()
-
-Cell = tuple[str, CellStyle]
-"""Text of a column with its style: a character, or text of several columns, whose others hold "" then."""
+UNKNOWN = -1
+"""No cell: nobody knows what the terminal shows."""
 
 
 class Cells:
-    """Makes cells of strips."""
+    """Makes cells of strips: numbers of 64 bits, so that thousands are compared at once.
+
+    Attributes:
+        styles: The styles that have numbers, by those.
+        wide: The texts of several columns that have numbers, by what theirs are more than `REST`.
+    """
 
     def __init__(self, system: ColorSystem) -> None:
-        self._system = system
-        self._known: dict[tuple[str, int], tuple[Any, list[Cell], bool]] = {}
+        self.system = system
+        self.styles, self.wide = list[CellStyle](), [""]
+        self._grounds, self._wide_numbers = dict[str, int](), dict[str, int]()
+        self._looks: dict[CellStyle, int] = {}
+        self._cell_of = lru_cache(MOST_KEPT)(self._cell)
+        self._known: dict[tuple[str, int], tuple[bytes, object]] = {}
 
-    def of(self, strips: Iterable[Strip]) -> tuple[list[Cell], bool]:
-        """The cells of strips side by side, and whether any of them takes several columns."""
-        cells, is_wide, known = list[Cell](), False, self._known
-        for strip in strips:
-            for text, style, _ in strip._segments:
-                _, made, wide = known.get((text, id(style))) or self._made(text, style)
-                cells += made
-                is_wide = is_wide or wide
-        return cells, is_wide
+    @property
+    def are_full(self) -> bool:
+        """Whether there are so many that all should be forgotten."""
+        return max(len(self.styles), len(self.wide)) >= MOST_LOOKS
 
-    def _made(self, text: str, style: Style | None) -> tuple[Any, list[Cell], bool]:
+    def of(self, strips: Iterable[Strip]) -> Numbers:
+        """The cells of strips side by side."""
+        segments, known = [segment for strip in strips for segment in strip._segments], self._known
+        kept = [known.get((text, id(style))) for text, style, _ in segments]
+        if None in kept:
+            kept = [each or self._made(*segment[:2]) for each, segment in zip(kept, segments, strict=True)]
+        return np.frombuffer(b"".join([cells for cells, _ in filter(None, kept)]), np.int64)
+
+    def _made(self, text: str, style: Style | None) -> tuple[bytes, object]:
         """The cells of a segment; the style is kept with them, so that no other has its number."""
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        is_wide = not text.isascii() and not all(map(_columns, text))
-        ink = _ink(_style_of(style or Style.null(), self._system))
-        cells = _wide(text, ink.own) if is_wide else list(map(ink.__getitem__, text))
-        made = self._known[text, id(style)] = style, cells, is_wide
+        own = _style_of(style or Style.null(), self.system)
+        if all(each.isascii() or get_character_cell_size(each) == 1 for each in text):
+            cells = array("q", map(partial(self._cell_of, own), text))
+        else:
+            cells = array("q", self._wide(text, own))
+        made = self._known[text, id(style)] = cells.tobytes(), style
         return made
 
+    def _look(self, style: CellStyle) -> int:
+        """The bits of a style."""
+        if style not in self._looks:
+            ground = self._grounds.setdefault(style.background, len(self._grounds) + 1) if style.is_plain else 0
+            self._looks[style] = len(self.styles) << LOOK | ground << GROUND
+            self.styles.append(style)
+        return self._looks[style]
 
-def _columns(text: str) -> int:
-    """1 for a character that takes a column; 0 for text of which terminals disagree."""
-    return int(len(text) == 1 and (text.isascii() or get_character_cell_size(text) == 1))
+    def _cell(self, style: CellStyle, character: str) -> int:
+        text, seen = _seen(character, style)
+        return self._look(seen) | ord(text)
 
-
-def _wide(text: str, own: CellStyle) -> list[Cell]:
-    width = cell_len(text)
-    return [(text, own), *[("", own)] * (width - 1)] if width else []
-
-
-class Ink(dict[str, Cell]):
-    """The cells of characters in a style."""
-
-    def __init__(self, own: CellStyle) -> None:
-        super().__init__()
-        self.own = own
-
-    def __missing__(self, character: str) -> Cell:
-        text, own = _seen(character, self.own)
-        cell = self[character] = (text, own) if own is self.own and text == character else _ink(own)[text]
-        return cell
+    def _wide(self, text: str, style: CellStyle) -> list[int]:
+        if not (width := cell_len(text)):
+            return []
+        if text not in self._wide_numbers:
+            self._wide_numbers[text] = len(self.wide)
+            self.wide.append(text)
+        number = self._look(style) | REST
+        return [number + self._wide_numbers[text], *[number] * (width - 1)]
 
 
-@lru_cache(1 << 12)
-def _ink(own: CellStyle) -> Ink:
-    return Ink(own)
-
-
-def _seen(character: str, own: CellStyle) -> Cell:
+def _seen(character: str, own: CellStyle) -> tuple[str, CellStyle]:
     """A character; a blank where nothing of it is seen but the background, and of two halves always the same one."""
     if character == " " or (character == UPPER and own.color == own.background):
-        return " ", cell_style(background=own.background) if own.is_plain else own
+        return " ", CellStyle(background=own.background) if own.is_plain else own
     if character == FULL and own.color != OWN.color and not own.attributes:
-        return " ", cell_style(background=own.color)
+        return " ", CellStyle(background=own.color)
     can_turn = bool(own.background) and own.color != OWN.color and not own.attributes
     if character == UPPER and can_turn and own.color > own.background:
-        return LOWER, cell_style(own.background, own.color)
+        return LOWER, CellStyle((), own.color, own.background)
     return character, own
 
 
 @lru_cache(1 << 12)
 def _style_of(style: Style, system: ColorSystem) -> CellStyle:
     attributes = tuple(code for name, code in _ATTRIBUTES.items() if getattr(style, name))
-    return cell_style(_code(style.color, system) or OWN.color, _code(style.bgcolor, system), attributes)
+    return CellStyle(attributes, _code(style.bgcolor, system), _code(style.color, system) or OWN.color)
 
 
 def _code(color: Color | None, system: ColorSystem) -> str:
@@ -269,120 +339,42 @@ def as_background(code: str) -> str:
     return ";".join(filter(None, (str(int(first or OWN.color) + 10), rest)))
 
 
-# Changes as sequences of the terminal
-
-Change = tuple[int, int, str, int, CellStyle]
-"""A line, a column, the text that stands from there on now, the columns it takes (0: nobody knows), and its style."""
+# Sequences of the terminal
 
 
-class Run(NamedTuple):
-    """Text in a line from a column on, in one style; `width` is 0 where terminals disagree on how wide it is."""
+TOO_FAR = 2
+"""Lines down to which nothing is shorter than the way from anywhere."""
 
-    y: int
-    x: int
-    text: str
-    width: int
+NOWHERE = -TOO_FAR
+"""The line of which all are too far."""
 
-
-NOWHERE = -1, -1
+LEAST_ANYWAY = 6
+"""Bytes that the way from anywhere takes at least."""
 
 LEAST_BACK = 4
 """Columns for which a sequence is no longer than backspaces."""
 
 
-def written(changes: Iterable[Change], columns: int) -> str:
-    """The sequences that show changes, after which the terminal has its own colours again.
-
-    A colour takes up to 19 bytes and a move to another place some 7, so it is moved rather than coloured.
-    """
-    pen, runs = Pen(columns), by_style(changes)
-    for style in sorted(runs, key=attrgetter("order")):
-        pen.paint_for(style, runs[style])
-        for run in runs[style]:
-            pen.put(run)
-    return pen.end()
+@lru_cache(1 << 12)
+def _near(down: int, across: int) -> str:
+    """The shortest sequence to another place in the line, or in the next one; of all others, one that is too long."""
+    if not 0 <= down < TOO_FAR:
+        return " " * 99
+    if -LEAST_BACK < across <= 0:
+        return "\x1b[B" * down + "\b" * -across
+    return "\x1b[B" * down + f"\x1b[{'' if across == 1 else abs(across)}{'C' if across > 0 else 'D'}"
 
 
-def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
-    """The runs of every style, in the order of reading; blanks go with what stands beside them."""
-    runs: dict[CellStyle, list[Run]] = {}
-    text, style, y, start, end = "", OWN, -1, 0, 0
-    for line, at, more, width, own in changes:
-        if line == y and at == end and text and width:
-            # blanks are seen the same in both
-            if own is not style and own.background == style.background and own.is_plain and style.is_plain:
-                if text.isspace():
-                    style = own  # that of blanks is seen the same
-                else:
-                    rest = more.lstrip(" ")
-                    blanks = len(more) - len(rest)
-                    text, end = text + more[:blanks], end + blanks
-                    at, more, width = at + blanks, rest, len(rest)
-            if own is style or not more:
-                text, end = text + more, end + width
-                continue
-        if text:
-            runs.setdefault(style, []).append(Run(y, start, text, end - start))
-        text, style, y, start, end = more, own, line, at, at + width
-    if text:
-        runs.setdefault(style, []).append(Run(y, start, text, end - start))
-    return runs
-
-
-def _along(across: int) -> str:
-    """The shortest sequence to another column of the line: back over a few columns, backspaces."""
-    if across == 0:
-        return ""
-    if -LEAST_BACK < across < 0:
-        return "\b" * -across
-    return f"\x1b[{'' if across == 1 else abs(across)}{'C' if across > 0 else 'D'}"
-
-
-class Pen:
-    """Sequences for the terminal, as few as it takes: it knows where it is, and which colours are set."""
-
-    def __init__(self, columns: int) -> None:
-        """Begin anywhere, with the terminal's own colours; behind the last column nobody knows where one is."""
-        self._parts: list[str] = []
-        self._columns = columns
-        self._y, self._x = NOWHERE
-        self._style = OWN
-
-    def put(self, run: Run) -> None:
-        """Write a text where it stands, in the colours that are set."""
-        self._parts += self._way(run.y, run.x), run.text
-        end = run.x + run.width
-        self._y, self._x = (run.y, end) if run.width and end < self._columns else NOWHERE
-
-    def _way(self, y: int, x: int) -> str:
-        """The shortest sequence to a line and a column: from where it is, or from anywhere."""
-        down, across, anyway = y - self._y, x - self._x, f"\x1b[{y + 1};{x + 1}H"
-        if self._y < 0 or not 0 <= down <= 1:
-            return anyway
-        way = "\x1b[B" * down + _along(across)
-        return way if len(way) < len(anyway) else anyway
-
-    def end(self) -> str:
-        """All sequences, after which the terminal has its own colours again."""
-        return "".join((*self._parts, "\x1b[0m" * (self._style != OWN)))
-
-    def paint_for(self, style: CellStyle, runs: Iterable[Run]) -> None:
-        """Set the style of texts; blanks leave the colour of text as it is."""
-        is_blank = style.is_plain and self._style.is_plain and all(run.text.isspace() for run in runs)
-        self.paint(cell_style(self._style.color, style.background, style.attributes) if is_blank else style)
-
-    def paint(self, style: CellStyle) -> None:
-        """Set colours and attributes, those that are not set already."""
-        codes, now = list[str](), self._style
-        if style.attributes != now.attributes:
-            if now.attributes:
-                codes.append("0")
-                now = OWN
-            codes += style.attributes
-        if style.color != now.color:
-            codes.append(style.color)
-        if style.background != now.background:
-            codes.append(as_background(style.background))
-        if codes:
-            self._parts.append(f"\x1b[{';'.join(codes)}m")
-        self._style = style
+def _painted(now: CellStyle, style: CellStyle) -> str:
+    """The sequence that sets colours and attributes, those that are not set already."""
+    codes = list[str]()
+    if style.attributes != now.attributes:
+        if now.attributes:
+            codes.append("0")
+            now = OWN
+        codes += style.attributes
+    if style.color != now.color:
+        codes.append(style.color)
+    if style.background != now.background:
+        codes.append(as_background(style.background))
+    return f"\x1b[{';'.join(codes)}m" if codes else ""

@@ -11,8 +11,8 @@ from textual.screen import Screen
 
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.compositor import strips_of
 from tui_transformer.explorer.guard.event_queue import later
-from tui_transformer.explorer.guard.frame import strips_of
 from tui_transformer.explorer.main.panes.lines import DIGITS, step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.recorded import Packed, Shot, form_of, packed, unpacked
