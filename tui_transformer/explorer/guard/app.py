@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -46,6 +47,9 @@ from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.text.guarded import end_guarded
 
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+A_MOMENT = 0.0001
+"""Seconds for which one thread lets another go on, hardly more than it takes that one to be called."""
+
 SMALLEST = Size(20, 10)
 """The smallest terminal whose palette has a line for a command."""
 
@@ -123,6 +127,8 @@ class GuardedApp(App[None]):
                 return
             shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
         super()._display(screen, shown)
+        if writes:
+            time.sleep(A_MOMENT)  # else the thread that writes waits until this one rests
 
     def draw_again(self) -> None:
         """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
