@@ -206,7 +206,7 @@ class HeatMap(GridWidget, can_focus=True):
         if width >= SMALLEST_NUMBER_CELL:
             exact = self.wanted_width is not None and self.wanted_width >= 9
             number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
-        table = CellTable(
+        table = _cell_table(
             Palette((page,), ("  ",)) if names else palette(self._scale.kind, surface, page),
             width,
             number,
@@ -242,6 +242,10 @@ class HeatMap(GridWidget, can_focus=True):
         self.post_message(self.TileNeeded(self, *self._requested))
 
     scrolled = _request_missing
+
+
+_cell_table = lru_cache(16)(CellTable)
+"""The same while the scale and the styles are, as they mostly are after a key."""
 
 
 class MatrixPane(Vertical):

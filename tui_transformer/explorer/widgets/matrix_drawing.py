@@ -75,11 +75,22 @@ class Drawing:
         if y >= grid.header and line == grid.text_line:
             label, pointer = self.row_label(row), "▸" if row == self.front else " "
             style = self.header.marked if row == cursor[0] and label else style
-        room, shown = max(width - grid.gutter, 0), cells
-        if hidden or room != across:
-            shown = list(Strip(cells, across).crop_extend(hidden, hidden + room, self.page))
+        room = max(width - grid.gutter, 0)
+        if hidden:
+            cells = list(Strip(cells, across).crop_extend(hidden, hidden + room, self.page))
+        elif across != room:
+            cells = self._fitted(cells, across, room)
         fitted = fit_label(label, grid.gutter - 1, "right") + pointer * min(grid.gutter, 1)
-        return Strip([Segment(fitted, style), *shown], grid.gutter + room).crop(0, width)
+        strip = Strip([Segment(fitted, style), *cells], grid.gutter + room)
+        return strip if width >= grid.gutter else strip.crop(0, width)
+
+    def _fitted(self, cells: Line, across: int, room: int) -> Line:
+        """Cells that lie across some columns, cut or filled up to the room; cut by Textual they take ten times that."""
+        shown, last = list(cells), Segment("", self.page)
+        while across > room:
+            last = shown.pop()
+            across -= last.cell_length
+        return [*shown, Segment(set_cell_size(last.text, room - across), last.style)]
 
     def _cells(self, row: int, columns: range, cursor: Cell, *, is_text: bool) -> Line:
         if columns != self._kept_columns:
@@ -119,21 +130,24 @@ class Drawing:
     def _window(self, row: int, columns: range) -> tuple[Levels, Values]:
         """Levels and values of cells of a row; cells outside the tile have the level of missing ones."""
         tile, (height, width) = self.tile, self.tile.values.shape
-        levels = np.full(len(columns), self.table.missing, dtype=np.intp)
-        values = np.zeros(len(columns), dtype=tile.values.dtype)
         inside = range(max(columns.start, tile.column), min(columns.stop, tile.column + width))
-        if tile.row <= row < tile.row + height and inside:
-            there = slice(inside.start - tile.column, inside.stop - tile.column)
-            rows, across, known = self._block
-            if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
-                rows = range(row, min(row + 32, tile.row + height))
-                part = tile.values[rows.start - tile.row : rows.stop - tile.row, there]
-                known = self.table.palette.levels(part, self.scale)
-                self._block = rows, inside, known
-            at = slice(inside.start - columns.start, inside.stop - columns.start)
-            values[at] = tile.values[row - tile.row, there]
-            levels[at] = known[row - rows.start]
-        return levels, values
+        missing = np.full(len(columns), self.table.missing, dtype=np.intp), np.zeros(len(columns), tile.values.dtype)
+        if not tile.row <= row < tile.row + height or not inside:
+            return missing
+        there = slice(inside.start - tile.column, inside.stop - tile.column)
+        rows, across, levels = self._block
+        if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
+            rows = range(row, min(row + 32, tile.row + height))
+            levels = self.table.palette.levels(
+                tile.values[rows.start - tile.row : rows.stop - tile.row, there], self.scale
+            )
+            self._block = rows, inside, levels
+        found = levels[row - rows.start], tile.values[row - tile.row, there]
+        if inside == columns:
+            return found
+        for some, all_of_row in zip(found, missing, strict=True):
+            all_of_row[inside.start - columns.start : inside.stop - columns.start] = some
+        return missing
 
 
 @dataclass(frozen=True)
@@ -224,17 +238,13 @@ class CellTable:
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self._cursor_styles = lru_cache(self._styles_under_cursor)
         self._column = number.column if number else 0
-        self._placed = lru_cache(1 << 12)(self._place)  # many are on the screen more than once
+        self._cell = lru_cache(1 << 12)(self._make_cell)  # many are on the screen more than once
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
         """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
         if self._number is None:
             return [self._plain[level] for level in levels.tolist()]
-        texts, masked, styles = map(self._placed, self._number.row(values.tolist())), self.palette.masked, self._styles
-        return [
-            Segment(text, styles[level]) if level < masked else self._plain[level]
-            for level, text in zip(levels.tolist(), texts, strict=True)
-        ]
+        return list(map(self._cell, levels.tolist(), self._number.row(values.tolist())))
 
     def bars(self, levels: Levels, heights: Levels, cursor: int, *, is_text: bool) -> list[Segment]:
         """Bars, so many eighths of a line high, with a gap between two where there is room; that at the cursor marked.
@@ -260,11 +270,14 @@ class CellTable:
     def _segments(self, texts: Sequence[str]) -> list[Segment]:
         return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
 
-    def _place(self, text: str) -> str:
+    def _make_cell(self, level: int, number: str) -> Segment:
         """A number in its cell."""
-        if len(text) > self._column:
-            return text.center(self._width)
-        return (" " * ((self._width - self._column) // 2) + text.rjust(self._column)).ljust(self._width)
+        if level >= self.palette.masked:
+            return self._plain[level]
+        if len(number) > self._column:
+            return Segment(number.center(self._width), self._styles[level])
+        before = " " * ((self._width - self._column) // 2)
+        return Segment((before + number.rjust(self._column)).ljust(self._width), self._styles[level])
 
     def _styles_under_cursor(self, level: int) -> tuple[Style, Style]:
         """The styles of the brackets and of what is inside."""

@@ -94,7 +94,7 @@ class Surface:
         return cls(depth if depth in ("256", "standard") else "truecolor", app.current_theme.dark)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Palette:
     """A style for each level of a scale, with text that is readable on it.
 

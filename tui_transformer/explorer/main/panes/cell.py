@@ -326,16 +326,17 @@ class CellLines:
         order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
         running = np.cumsum(total.contributions[order])
         letters = ("s",) if single else ("a", "b", "c", "d")[: len(total.factors)]
+        label_of = self._term_labels(total.factors[0])
         header = [*letters, total.unit if single else "product", "share" if single else "sum"]
 
         def term(k: int, width: int) -> Line:
-            place, first = int(order[k]), total.factors[0]
+            place = int(order[k])
             last = total.contributions[place] / (total.total or 1.0) if single else running[k]
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             numbers = [_in_column(float(value)) for value in values]
             second = None if single else total.factors[1].operand(place)
-            line = self._table_line(self._term_label(first, place), numbers, width, inks.plain)
-            return Line(line, first.operand(place), second)
+            line = self._table_line(label_of(place), numbers, width, inks.plain)
+            return Line(line, total.factors[0].operand(place), second)
 
         self._add(blank, Line(Text(visible(total.title), inks.plain + Style(bold=True))))
         for letter, factor in zip(letters, total.factors, strict=True):
@@ -350,22 +351,29 @@ class CellLines:
         """The columns that fit beside a label; the last ones are the most telling."""
         width = min(width, 64)  # in a longer line numbers are far from their names
         most = max((width - 4) // (COLUMN + 1), 1)
-        columns = "".join(f" {text:>{max(COLUMN, cell_len(text))}}" for text in texts[-most:])
-        text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
+        columns = "".join([f" {text:>{COLUMN}}" for text in texts[-most:]])
+        text = Text(set_cell_size(label, max(width - len(columns), 0)), self.inks.quiet)
         return text.append(columns, style)
 
-    def _term_label(self, factor: Factor, term: int) -> str:
-        """Where the term is, along the axes that the sum goes over."""
+    def _term_labels(self, factor: Factor) -> Callable[[int], str]:
+        """Where each term is, along the axes that the sum goes over."""
         axes, last = self.program.axes(factor.name.removeprefix(GRADIENT)), factor.place(len(factor.values) - 1)
         varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
-        place = factor.place(term)
-        return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
+        labels = [(i, self.labels.of(axes[i])) for i in varying or [len(axes) - 1]]
+
+        def label(term: int) -> str:
+            place = factor.place(term)
+            return " ".join([words(place[i]) for i, words in labels])
+
+        return label
 
 
 def _in_column(value: float) -> str:
     """A value with as many of four significant digits as fit a column."""
-    texts = (spoken(value, digits) for digits in (4, 3, 2))
-    return next((text for text in texts if len(text) <= COLUMN), spoken(value, 1))
+    for digits in (4, 3, 2):
+        if len(text := spoken(value, digits)) <= COLUMN:
+            return text
+    return spoken(value, 1)
 
 
 def _last_part(name: str) -> str:
