@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_780, 38),
     "diagnosis": (6_530, 26),
     "engine": (7_370, 33),
-    "explorer": (26_085, 128),
+    "explorer": (26_045, 126),
     "features": (1_015, 5),
     "generation": (1_205, 6),
     "guide": (510, 3),
@@ -59,7 +59,7 @@ CEILINGS = {
     "session": (6_390, 30),
     "survey": (1_660, 8),
     "text": (3_250, 17),
-    "views": (2_940, 15),
+    "views": (2_990, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

@@ -1,4 +1,4 @@
-"""Numbers and shares in cells of a few columns: `.72`, `−1.25`, `12.3`, `3e-4`, `█▌`."""
+"""Numbers and shares in cells of a few columns: `.72`, `−1.25`, `12.3`, `3e-4`, `█▌`; bars of a list, on one scale."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ BRACKETS = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FLOAT32_DIGITS = 7
 
+AXIS, BEYOND = "│", "◂▸"
+"""Zero of a scale with both signs, and the end of a bar that is longer than there is room for."""
+
+LINES, HALVES = "━", "╺╸"
+"""A column of a bar, and half a one that goes left or right."""
+_TURNED = str.maketrans({HALVES[1]: HALVES[0], BEYOND[1]: BEYOND[0]})
+
 
 @dataclass(frozen=True)
 class NumberFormat:
@@ -40,10 +47,8 @@ class NumberFormat:
 
     def row(self, values: Sequence[float]) -> list[str]:
         """Write many numbers at once, which takes half as long."""
-        if self.scientific:
-            texts = map(_exponent, values)
-        else:
-            texts = map(_trimmed, ((f"%.{self.decimals}f " * len(values)) % tuple(values)).split())
+        form, shorten = ("%.0e ", _exponent) if self.scientific else (f"%.{self.decimals}f ", _trimmed)
+        texts = map(shorten, (form * len(values) % tuple(values)).split())
         return [
             text if value and math.isfinite(value) and len(text) <= self.width else self._seldom(value)
             for value, text in zip(values, texts, strict=True)
@@ -55,7 +60,7 @@ class NumberFormat:
         return self._shorter(value)
 
     def _shorter(self, value: float) -> str:
-        tries = [_fixed(value, decimals) for decimals in range(self.decimals, -1, -1)] + [_exponent(value)]
+        tries = [_fixed(value, decimals) for decimals in range(self.decimals, -1, -1)] + [_exponent(f"{value:.0e}")]
         return next((text for text in tries if len(text) <= self.width), tries[-1][: self.width - 1] + "…")
 
 
@@ -104,6 +109,50 @@ def share_bar(share: float, width: int) -> str:
     return ("█" * full + _EIGHTHS[rest][: int(rest > 0)]).ljust(width)[:width]
 
 
+@dataclass(frozen=True)
+class BarScale:
+    """What bars stand for.
+
+    Attributes:
+        full: What is as long as there is room for.
+        unit: Of what it is; "" for a share or a number.
+        signed: Bars go left and right from zero in the middle.
+    """
+
+    full: float
+    unit: str = ""
+    signed: bool = False
+
+    @classmethod
+    def holding(cls, largest: float, unit: str = "", *, signed: bool = False) -> BarScale:
+        """The scale to 1, or where that is too short, to the first of 2, 5, 10, 20, 50 … that holds so much."""
+        size = largest if math.isfinite(largest) else 0.0
+        power = 10.0 ** max(math.floor(math.log10(size)), 0) if size > 1 else 1.0
+        full = next((power * each for each in (1.0, 2.0, 5.0) if power * each >= size), 10 * power)
+        return cls(full, unit, signed)
+
+    @property
+    def says(self) -> str:
+        """`full bar 1 nat`, `full bar ±1 nat`."""
+        unit = f" {self.unit}" if self.unit else ""
+        return f"full bar {'±' * self.signed}{short_number(self.full)}{unit}"
+
+    def bar(self, value: float, width: int) -> str:
+        """A bar of a number in so many columns, to half a one; what is no number has none."""
+        size = 0.0 if math.isnan(value) else value / self.full
+        if not self.signed:
+            return self._to_the_right(abs(size), width)
+        room = max((width - 1) // 2, 0)
+        left, right = ("", self._to_the_right(size, room)) if size >= 0 else (self._to_the_right(-size, room)[::-1], "")
+        return f"{left.translate(_TURNED):>{room}}{AXIS}{right:<{room}}"
+
+    def _to_the_right(self, size: float, width: int) -> str:
+        if size > 1 and width > 0:
+            return LINES * (width - 1) + BEYOND[1]
+        halves = round(size * 2 * width)
+        return LINES * (halves // 2) + HALVES[1] * (halves % 2)
+
+
 @lru_cache(maxsize=64)
 def widest_label(axis: Axis) -> int:
     """The cells of the widest label among the first few hundred and the last."""
@@ -137,7 +186,9 @@ def _trimmed(text: str) -> str:
     return sign + magnitude.removeprefix("0")
 
 
-def _exponent(value: float) -> str:
-    mantissa, _, power = f"{value:.0e}".partition("e")
+@lru_cache(1 << 12)
+def _exponent(text: str) -> str:
+    """A number without the zeros of its exponent."""
+    mantissa, _, power = text.partition("e")
     mantissa = mantissa.replace("-", MINUS)
     return f"{mantissa}e{int(power)}" if power else mantissa

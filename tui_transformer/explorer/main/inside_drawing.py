@@ -16,14 +16,13 @@ from rich.text import Text
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.explorer.main.panes.cell import Line
 from tui_transformer.explorer.widgets.arcs import Dots
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.inside import parts
 from tui_transformer.views.inside.cell import written
-from tui_transformer.views.numbers import share_bar
+from tui_transformer.views.numbers import BarScale, share_bar
 from tui_transformer.views.step_view import scale_for
 from tui_transformer.views.view import around
 

@@ -16,7 +16,6 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import (
     Guess,
@@ -32,6 +31,7 @@ from tui_transformer.session.edit_format import words
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import cells, fit
+from tui_transformer.views.numbers import BarScale
 
 NUMBER, NAME, LEAST_BAR = 11, 34, 4
 """Columns of a number, of a name at most, and of a bar at least."""

@@ -20,7 +20,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
@@ -28,6 +27,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import SPACE, cells, fit, token_label, visible
+from tui_transformer.views.numbers import BarScale
 
 A_WORD, WITH_NUMBER = 7, 14
 """Columns that a word takes, about, and one with a number."""

@@ -18,7 +18,6 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import number
 from tui_transformer.explorer.tools.measure import choose
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.features.dictionary import own_dictionary
 from tui_transformer.features.labels import own_labels
 from tui_transformer.model import Model
@@ -26,6 +25,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import BarScale
 
 NUMBER, SHARE, NAME, TOKEN, BAR = 11, 7, 22, 14, 10
 """Columns of a number, of a share, of a node, of its token, and of a bar at least."""

@@ -24,7 +24,6 @@ from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import number
 from tui_transformer.explorer.tools.runs import path_of
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import PLAIN, ModelOptions
@@ -36,6 +35,7 @@ from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.survey.results import FORMATS, Results, read_results
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import BarScale
 from tui_transformer.views.step_view import Place
 
 NAME, NUMBER, LEAST_BAR = 20, 11, 4

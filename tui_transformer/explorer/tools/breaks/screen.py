@@ -9,12 +9,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, rounded
-from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job, described
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
@@ -23,6 +22,7 @@ from tui_transformer.session.exploration import History, Way
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import BarScale
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import View
 

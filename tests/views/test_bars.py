@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tui_transformer.explorer.widgets.bars import BarScale
+from tui_transformer.views.numbers import BarScale
 
 NATS = BarScale(1.0, "nat", signed=True)
 
