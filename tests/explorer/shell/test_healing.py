@@ -44,7 +44,7 @@ async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(monkeypatch: pyt
         await explorer.press("space", "space")
         for ask in (change_focus, change_theme, change_size, step):
             with monkeypatch.context() as broken:
-                broken.setattr(WholePane, "_draw_ladder", fail)
+                broken.setattr(WholePane, "_draw_band", fail)
                 await ask(explorer)
                 assert explorer.app.is_running
                 assert SAID in explorer.text.replace("\n", " ")

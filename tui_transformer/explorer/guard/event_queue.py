@@ -170,7 +170,7 @@ class InTurn:
         if behind is not self._behind:
             return
         front = self._front()
-        if behind.number == 1 and behind.widget is front and not self._waiting and _only_draws(front.screen):
+        if behind.widget is front and not self._waiting and _only_draws(front.screen):
             self.draw()
         settled = behind.number > 1 and behind.widget is front
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from textwrap import wrap
 from typing import ClassVar
 
@@ -45,6 +45,8 @@ EQUATION_LINES = 2
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
+
+_wrapped = lru_cache(1 << 8)(wrap)
 
 
 class CellPane(LineList):
@@ -133,7 +135,7 @@ class CellPane(LineList):
         working = self._working
         self.border_title = ABOUT if working is None and self._about else CELL_TITLE
         width = max(self.size.width - 1, 1)
-        folded = [Text(line) for part in self._about.split("\n") for line in (*wrap(part, width), "")][:-1]
+        folded = [Text(line) for part in self._about.split("\n") for line in (*_wrapped(part, width), "")][:-1]
         if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
@@ -318,7 +320,7 @@ class CellLines:
 
     def _equation_line(self, number: int, width: int) -> Line:
         """The result of the numbers above, in one line, or in as many as it takes on a narrow screen."""
-        parts = wrap(self.explanation.equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
+        parts = _wrapped(self.explanation.equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
         return Line(Text(parts[number] if number < len(parts) else "", self.inks.plain + Style(bold=True)))
 
     def _sum(self, total: Sum, blank: Line) -> None:

@@ -88,6 +88,8 @@ class WholePane(Widget, can_focus=True):
         self._page, self._ink = Style(), dict[str, Style]()
         self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[Cells]]] = {}
         self._drawn_for: object = None
+        self._ladder_of: object = None
+        self._ladder: list[tuple[int, int, list[Segment]]] = []
         self._pieces: list[list[Piece] | None] = []
         self._strips: list[Strip] = []
 
@@ -140,6 +142,7 @@ class WholePane(Widget, can_focus=True):
 
     def _redraw_anew(self) -> None:
         self._ink.clear()
+        self._ladder_of = None
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
@@ -156,7 +159,10 @@ class WholePane(Widget, can_focus=True):
         lines: list[list[Piece]] = [[] for _ in range(height)]
         for placement, pictures in self._scene.bands:
             self._draw_band(lines, placement, pictures)
-        self._draw_ladder(lines)
+        if (self._scene.ladder, self.size) != self._ladder_of:
+            self._ladder_of, self._ladder = (self._scene.ladder, self.size), self._draw_ladder(height)
+        for y, left, piece in self._ladder:
+            lines[y].append((left, piece))
         if (width, height, self._page) != self._drawn_for:
             self._drawn_for, self._pieces = (width, height, self._page), [None] * height
             self._strips = [Strip.blank(width, self._page)] * height
@@ -178,17 +184,18 @@ class WholePane(Widget, can_focus=True):
 
     # The ladder
 
-    def _draw_ladder(self, lines: list[list[Piece]]) -> None:
+    def _draw_ladder(self, height: int) -> list[tuple[int, int, list[Segment]]]:
+        """Lines and columns of the ladder's parts, which are the same at most steps."""
         columns, ink = self._scene.ladder.columns, self._ink["border"]
-        if not columns or len(lines) < 3:
-            return
-        left, rungs = self.size.width - columns, self._scene.ladder.lines(len(lines) - 2)
-        lines[0].append((left, _rule("╭─", "Layers", "╮", columns, ink, self._ink["plain"])))
+        if not columns or height < 3:
+            return []
+        left, rungs = self.size.width - columns, self._scene.ladder.lines(height - 2)
+        parts = [(0, left, _rule("╭─", "Layers", "╮", columns, ink, self._ink["plain"]))]
         for y, (pieces, _) in enumerate(rungs, 1):
             texts = [Segment(text, self._ink[name]) for text, name in pieces]
-            lines[y] += [(left, [Segment("│ ", ink), *texts]), (left + columns - 2, [Segment(" │", ink)])]
+            parts += [(y, left, [Segment("│ ", ink), *texts]), (y, left + columns - 2, [Segment(" │", ink)])]
         legend = self._scene.ladder.legend(len(rungs))
-        lines[len(rungs) + 1].append((left, _rule("╰", legend, "─╯", columns, ink, self._ink["quiet"])))
+        return [*parts, (len(rungs) + 1, left, _rule("╰", legend, "─╯", columns, ink, self._ink["quiet"]))]
 
     # Bands
 
