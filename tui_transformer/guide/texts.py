@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -96,6 +96,7 @@ def languages(root: Path = ROOT) -> tuple[str, ...]:
     return (ENGLISH, *(name for name in names if name != ENGLISH))
 
 
+@lru_cache(1 << 12)
 def step_text(name: str, language: str = ENGLISH, root: Path = ROOT) -> StepText:
     """The words for a step, sublayer or layer, given its dotted name such as `encoder.0.self_attention.weights`.
 
