@@ -17,9 +17,8 @@ from benchmarks.measure import Promise, interleaved, milliseconds, repetitions, 
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.learning.corpora import lines_of as made_lines
 from tui_transformer.learning.data import lines_of
-from tui_transformer.learning.loop import Trainer
+from tui_transformer.learning.loop import Trainer, new_trainer
 from tui_transformer.learning.settings import Settings
-from tui_transformer.learning.start import new_trainer
 
 WIDTH, HEADS, LAYERS, BATCH, LENGTH = 128, 4, 4, 32, 64
 MIB = 1 << 20

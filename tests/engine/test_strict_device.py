@@ -18,8 +18,8 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.learning.data import lines_of
+from tui_transformer.learning.loop import new_trainer, trainer
 from tui_transformer.learning.settings import Settings
-from tui_transformer.learning.start import new_trainer, trainer
 from tui_transformer.model import Model
 
 MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}

@@ -18,10 +18,10 @@ from tui_transformer.engine.gradient import cross_entropy
 from tui_transformer.errors import UsageError
 from tui_transformer.learning.corpora import CORPORA, lines_of
 from tui_transformer.learning.data import lines_of as lines_of_file
+from tui_transformer.learning.loop import new_trainer
 from tui_transformer.learning.recipes import RECIPES, answers_first, recipe
 from tui_transformer.learning.run import Run
 from tui_transformer.learning.settings import Settings
-from tui_transformer.learning.start import new_trainer
 from tui_transformer.model import Model
 from tui_transformer.model.word_vectors import read_vectors
 from tui_transformer.trained import HERE

@@ -17,8 +17,7 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
 from tui_transformer.learning import loop
 from tui_transformer.learning.data import lines_of
-from tui_transformer.learning.loop import Trainer, inserted, kept, with_dropout
-from tui_transformer.learning.start import new_trainer
+from tui_transformer.learning.loop import Trainer, inserted, kept, new_trainer, with_dropout
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 

@@ -28,9 +28,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, remove_folder, write_whole
 from tui_transformer.learning.data import fingerprint, lines_of
 from tui_transformer.learning.log import Log
-from tui_transformer.learning.loop import Measured, Record, Trainer
+from tui_transformer.learning.loop import Measured, Record, Trainer, new_trainer, trainer
 from tui_transformer.learning.settings import Settings, is_run, read_settings, with_changes, write_settings
-from tui_transformer.learning.start import new_trainer, trainer
 from tui_transformer.model.model import Model
 from tui_transformer.model.tensors import open_file
 from tui_transformer.records import dataclass

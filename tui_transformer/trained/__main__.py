@@ -18,11 +18,10 @@ from tui_transformer.features.labels import OWN as LABELS
 from tui_transformer.files import write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.dictionary import examples
-from tui_transformer.learning.loop import Measured
+from tui_transformer.learning.loop import Measured, trainer
 from tui_transformer.learning.recipes import RECIPES, recipe
 from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import Settings, read_settings
-from tui_transformer.learning.start import trainer
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
 from tui_transformer.records import replace

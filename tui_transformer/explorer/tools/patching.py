@@ -29,10 +29,10 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import FromSentence
+from tui_transformer.session.open_session import shell_line
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.shell_line import shell_line
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING, Measure
 

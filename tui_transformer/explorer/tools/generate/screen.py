@@ -40,10 +40,9 @@ from tui_transformer.records import replace
 from tui_transformer.session.edit_format import Written as WrittenEdit
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Way
-from tui_transformer.session.open_session import model_name
+from tui_transformer.session.open_session import model_name, shell_line
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.shell_line import shell_line
 from tui_transformer.session.steering import at_strength, moved, same, steered, steering, strength_of
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
