@@ -200,3 +200,12 @@ async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_
         assert len(lines(explorer)) > pane.size.height
         shown = [pane.render_line(y).text.split() for y in range(pane.size.height)]
         assert [line[0] for line in shown if len(line) == 5] == list("01234567")
+
+
+async def test_the_gradient_of_a_word_that_is_not_read_is_a_sum_of_no_terms() -> None:
+    async with exploring(WIDE, text="the cat", model="question") as explorer:
+        await explorer.press("b")
+        explorer.app.call_later(explorer.parts.navigation.go_to_stop, "embedding.tokens.weight")
+        await explorer.until(lambda: explorer.stop == "embedding.tokens.weight")
+        await explorer.press("ctrl+end")
+        assert re.search(r"^Σ +0$", "\n".join(lines(explorer)), re.MULTILINE)

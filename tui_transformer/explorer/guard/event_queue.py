@@ -269,7 +269,8 @@ def _is_again(before: events.Event | None, event: events.Event) -> bool:
 
 def _only_draws(screen: Screen[Any]) -> bool:
     """Whether nothing that is seen has anything more to do than to be drawn; nothing is seen behind the screen."""
-    if screen is not screen.app.screen or screen.styles.background.a < 1 or screen._callbacks:
+    app: App[Any] = screen.app
+    if screen is not app.screen or screen.styles.background.a < 1 or screen._callbacks or not _queue(app).empty():
         return False
     return not any(
         widget._layout_required

@@ -328,7 +328,7 @@ class CellLines:
         order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
         running = np.cumsum(total.contributions[order])
         letters = ("s",) if single else ("a", "b", "c", "d")[: len(total.factors)]
-        label_of = self._term_labels(total.factors[0])
+        label_of = self._term_labels(total.factors[0]) if len(total) else str
         header = [*letters, total.unit if single else "product", "share" if single else "sum"]
 
         def term(k: int, width: int) -> Line:
