@@ -172,7 +172,7 @@ class InTurn:
         front = self._front()
         if behind.widget is front and not self._waiting and _only_draws(front.screen):
             self.draw()
-        settled = behind.number > 1 and behind.widget is front
+        settled = behind.number > 1 and behind.widget is front and _nothing_comes_from(front)
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
             if front is not None and not self._waiting:
@@ -263,12 +263,17 @@ class InTurn:
         return self._front()
 
 
+def _nothing_comes_from(widget: Widget) -> bool:
+    """Whether no message of a widget, as one that follows a message of its own, is still on its way to the screen."""
+    return all(_queue(each).empty() for each in widget.ancestors_with_self if isinstance(each, Widget))
+
+
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
 
 
 def _only_draws(screen: Screen[Any]) -> bool:
-    """Whether nothing that is seen has anything more to do than to be drawn; nothing is seen behind the screen."""
+    """Whether nothing that is seen, or has the focus, has more to do than to be drawn; and the screen hides others."""
     app: App[Any] = screen.app
     if screen is not app.screen or screen.styles.background.a < 1 or screen._callbacks or not _queue(app).empty():
         return False
@@ -278,7 +283,7 @@ def _only_draws(screen: Screen[Any]) -> bool:
         or widget._recompose_required
         or widget._next_callbacks
         or not all(isinstance(message, Prompt) for message in _queue(widget).values)
-        for widget in (screen, *screen._compositor.visible_widgets)
+        for widget in (screen, screen.focused or screen, *screen._compositor.visible_widgets)
     )
 
 
