@@ -77,9 +77,8 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     def _take(self, found: tuple[Search, Effects]) -> None:
         search, effects = found
         search.known.effects.update(effects)
-        if search is self.search:
-            self.put_in_order()
-            self.show_lines()
+        self.put_in_order()
+        self.show_lines()
 
     def put_in_order(self) -> None:
         """Order the list; once the cursor was moved it stays on its line, before that on the first."""
