@@ -228,6 +228,7 @@ async def test_a_second_press_mends_and_what_is_not_there_is_refused_and_u_takes
         await explorer.press("u")
         assert explorer.session is whole
         assert "[■]" not in explorer.text
+        explorer.app.screen.action_switch()  # there is nothing to mend
         await explorer.press("u")
         assert "nothing to undo" in explorer.messages[-1]
         await explorer.press("U")
