@@ -115,7 +115,7 @@ def test_search_puts_the_word_first_then_beginnings() -> None:
 
 
 def test_the_built_in_vocabularies() -> None:
-    assert built_in_vocabularies() == ("deutsch", "dog", "english", "nation", "waves")
+    assert {"deutsch", "dog", "english", "nation", "waves"} <= {*built_in_vocabularies()}
     for name in built_in_vocabularies():
         made = load_vocabulary(name)
         assert (made.name, made.kind, made.repeated, made.words[0]) == (name, "words", 0, "[UNK]")

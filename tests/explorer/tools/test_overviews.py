@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
+from tui_transformer.analysis.measures import HEAD_MEASURES
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
@@ -105,7 +106,7 @@ async def test_heads_are_ordered_by_a_measure() -> None:
         assert isinstance(screen, HeadsScreen)
         await explorer.press("down", "right")
         seen = []
-        for _ in range(6):
+        for _ in HEAD_MEASURES:
             await explorer.press("r")
             measure = screen.measure
             assert measure is not None
@@ -115,7 +116,7 @@ async def test_heads_are_ordered_by_a_measure() -> None:
             assert values == sorted(values, reverse=True)
             assert screen.selected == screen.ordered.order[0]
             assert f"L{screen.ordered.order[0] // 4} H{screen.ordered.order[0] % 4}  {values[0]:.2f}" in explorer.text
-        assert seen == ["entropy", "previous", "first", "itself", "separators", "induction"]
+        assert seen == [measure.name for measure in HEAD_MEASURES]
         # the lowest first
         await explorer.press("ctrl+r")
         assert [screen.measured.value(head, screen.measure) for head in screen.ordered.order] == sorted(values)

