@@ -110,7 +110,7 @@ def test_progress_is_kept_for_each_course_and_what_is_damaged_is_left_as_it_is(t
 
 def test_a_course_has_an_end_of_its_own_or_none_and_says_what_was_learned(tmp_path: Path) -> None:
     assert all(len(each.learned) > 100 for each in OWN.exercises)
-    assert len({each.learned for each in OWN.exercises}) == 15
+    assert len({each.learned for each in OWN.exercises}) == len(OWN.exercises) >= 15
     assert "transformer" in OWN.end
     folder = of_a_teacher(tmp_path) / "1-wrong-by-how-much"
     assert open_course(tmp_path).end == ""

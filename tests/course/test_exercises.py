@@ -57,7 +57,6 @@ for function in sys.argv[3].split(","):
 
 
 def test_code_in_a_hint_is_written_as_it_is_typed() -> None:
-    assert len(EXERCISES) == 15
     said = [text for each in EXERCISES.values() for text in (each.task, *each.hints)]
     assert not [text for text in said if "\\\\" in text]
     hint = EXERCISES["tokenize"].hints[-1]
