@@ -33,8 +33,11 @@ def test_signed_bars_go_left_and_right_from_zero(value: float, bar: str) -> None
 
 def test_a_small_share_is_no_full_bar_and_what_exceeds_the_scale_is_marked() -> None:
     shares = BarScale(1.0)
-    assert [shares.bar(share, 10) for share in (0.0001, 0.25, 1.0, 1.3)] == ["", "━━╸", "━" * 10, "━" * 9 + "▸"]
-    assert [NATS.bar(1.0, width) for width in (0, 1, 2, 3)] == ["│", "│", "│", " │━"]
+    bars = [shares.bar(share, 10) for share in (0.0001, 0.25, -0.25, 1.0, 1.3)]
+    assert bars == ["", "━━╸", "━━╸", "━" * 10, "━" * 9 + "▸"]
+    for share in (1.0, 1.3):
+        assert [NATS.bar(share, width) for width in (0, 1, 2)] == ["│"] * 3
+    assert [NATS.bar(share, 3) for share in (1.0, 1.3)] == [" │━", " │▸"]
 
 
 def test_the_scale_says_what_a_full_bar_is() -> None:

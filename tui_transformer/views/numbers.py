@@ -42,7 +42,7 @@ class NumberFormat:
     scientific: bool = False
 
     def __call__(self, value: float) -> str:
-        """Write a number, as exactly as the width allows; an exact zero is `0`, what is not finite `inf`."""
+        """Write a number, as exactly as the width allows; an exact zero is `0`."""
         return self.row((value,))[0]
 
     def row(self, values: Sequence[float]) -> list[str]:
@@ -50,16 +50,13 @@ class NumberFormat:
         form, shorten = ("%.0e ", _exponent) if self.scientific else (f"%.{self.decimals}f ", _trimmed)
         texts = map(shorten, (form * len(values) % tuple(values)).split())
         return [
-            text if value and math.isfinite(value) and len(text) <= self.width else self._seldom(value)
+            text if value and len(text) <= self.width else self._shorter(value)
             for value, text in zip(values, texts, strict=True)
         ]
 
-    def _seldom(self, value: float) -> str:
-        if value == 0 or not math.isfinite(value):
-            return "inf" if value else "0"
-        return self._shorter(value)
-
     def _shorter(self, value: float) -> str:
+        if value == 0:
+            return "0"
         tries = [_fixed(value, decimals) for decimals in range(self.decimals, -1, -1)] + [_exponent(f"{value:.0e}")]
         return next((text for text in tries if len(text) <= self.width), tries[-1][: self.width - 1] + "…")
 
@@ -127,7 +124,7 @@ class BarScale:
     def holding(cls, largest: float, unit: str = "", *, signed: bool = False) -> BarScale:
         """The scale to 1, or where that is too short, to the first of 2, 5, 10, 20, 50 … that holds so much."""
         size = largest if math.isfinite(largest) else 0.0
-        power = 10.0 ** max(math.floor(math.log10(size)), 0) if size > 1 else 1.0
+        power = 10.0 ** math.floor(math.log10(size)) if size > 1 else 1.0
         full = next((power * each for each in (1.0, 2.0, 5.0) if power * each >= size), 10 * power)
         return cls(full, unit, signed)
 

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
+from rich.style import Style
 from textual.geometry import Offset, Size
+from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import Grid
-from tui_transformer.explorer.widgets.matrix_drawing import NARROW, choose_grid
+from tui_transformer.explorer.widgets.matrix_drawing import NARROW, CellTable, Drawing, Header, choose_grid
+from tui_transformer.explorer.widgets.palette import Surface, palette
+from tui_transformer.views.numbers import NumberFormat
+from tui_transformer.views.view import Scale, Tile
 
 
 def grid_of(rows: int, columns: int, width: int, height: int, cell_width: int | None = None) -> Grid:
@@ -40,3 +48,49 @@ def test_labels_are_no_cell() -> None:
     grid = grid_of(8, 8, 80, 24)
     assert grid.cell_at(Offset(grid.gutter, 0), Offset(0, 0)) is None
     assert grid.cell_at(Offset(0, 3), Offset(0, 0)) is None
+
+
+# Lines of cells
+
+PLAIN, PAGE, MISSING = Style(), Style(bgcolor="#101010"), Style(bgcolor="#202020")
+COLORS = palette("sequential", Surface("truecolor", dark=True), PLAIN)
+
+
+def drawing(values: Sequence[Sequence[float]], row: int = 0, column: int = 0, width: int = 7) -> Drawing:
+    """A matrix of 200 × 20 without labels, of which some values are known; a number has four columns."""
+    header = Header(str, Grid(200, 20, width, 1, gutter=0, header=0), PLAIN, PLAIN)
+    table = CellTable(COLORS, width, NumberFormat(5, 4, 2), masked=PLAIN, missing=MISSING, cursor=PLAIN)
+    return Drawing(header, str, table, Tile(row, column, np.array(values)), Scale("sequential", 0.0, 1.0), PAGE)
+
+
+def line(drawn: Drawing, row: int = 0, *, x: int = 0, width: int) -> Strip:
+    return drawn.line(0, Offset(x, row), width, (-1, -1))
+
+
+def test_numbers_are_in_line_at_the_right() -> None:
+    drawn = drawing([[0.5, 0.0, 1.0, -1.0, 10.0]])
+    texts = [segment.text for segment in line(drawn, width=35) if segment.text]
+    assert texts == ["  .50  ", "    0  ", " 1.00  ", " −1.00 ", " 10.00 "]
+
+
+def test_a_line_is_cut_or_filled_to_its_width_however_often_it_is_drawn() -> None:
+    drawn = drawing([[0.25] * 20])
+    for _ in range(2):
+        for width in (3, 7, 9, 14, 140, 150):
+            strip = line(drawn, width=width)
+            assert strip.text == ("  .25  " * 20).ljust(width)[:width]
+            behind = [segment.text for segment in strip if segment.style == PAGE and segment.text]
+            assert behind == [" " * 10] * (width > 140)
+
+
+def test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn() -> None:
+    drawn = drawing([[row / 100] * 4 for row in range(90)], row=10, column=5, width=5)
+    colors = [[segment.style for segment in line(drawn, row, x=25, width=5)] for row in range(10, 100)]
+    for row in (70, 20, 99, 10, 45, 44):
+        strip = line(drawn, row, x=25, width=5)
+        assert [segment.style for segment in strip] == colors[row - 10]
+        assert float(strip.text) == (row - 10) / 100
+    # nothing is known around them
+    for row, x in ((9, 25), (100, 25), (50, 0), (50, 45), (50, 60)):
+        assert line(drawn, row, x=x, width=15).text == "  ·  " * 3
+    assert line(drawn, 50, x=20, width=30).text == "  ·  " + " .40 " * 4 + "  ·  "

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tui_transformer.views.numbers import number_format, short_number, shortest_width
@@ -18,14 +20,21 @@ def test_decimals_give_way_to_the_width_which_exact_numbers_fill() -> None:
     assert number_format(SIGNED, 4, integer=False)(-1.27) == "−1.3"
     assert number_format(UNIT, 7, integer=False, exact=True)(0.123456) == ".12346"
     # small scales have exponents, and integers no decimals
-    assert number_format(Scale("sequential", 0.0, 0.0005), 4, integer=False)(0.00031) == "3e-4"
-    assert number_format(Scale("sequential", 0, 30522), 5, integer=True)(2003) == "2003"
+    small = number_format(Scale("diverging", -0.0005, 0.0005), 5, integer=False)
+    assert [*map(small, (0.00031, -0.00031, 3e-300, 0.0, math.inf))] == ["3e-4", "−3e-4", "0", "0", "inf"]
+    whole = number_format(Scale("sequential", 0, 30522), 5, integer=True)
+    assert [*map(whole, (2003, -0.3))] == ["2003", "0"]
 
 
 @pytest.mark.parametrize("value", [12345.678, -98765.4, 1e12, -1e-30, 1e300])
 def test_numbers_outside_the_scale_keep_to_the_width(value: float) -> None:
     for width in (3, 4, 7):
         assert len(number_format(SIGNED, width, integer=False)(value)) <= width
+
+
+def test_numbers_outside_the_scale_have_the_digits_that_there_is_room_for() -> None:
+    texts = map(number_format(SIGNED, 4, integer=False), (12.345, 123.4, 12345.678, -1e30))
+    assert [*texts] == ["12.3", "123", "1e4", "−1e…"]
 
 
 def test_every_number_of_a_scale_fits_the_shortest_width() -> None:

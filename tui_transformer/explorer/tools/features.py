@@ -139,7 +139,7 @@ class FeaturesScreen(Overview, tool="features"):
     def _line(self, found: Found, index: int) -> Text:
         one, most = found.active.features[index], abs(found.active.features[0].value)
         text = Text(f" f{one.feature:<7}{minus(f'{one.value:.3f}'):>{NUMBER}}  ", no_wrap=True)
-        text.append(f"{BarScale(most).bar(abs(one.value), BAR):<{BAR}}", "" if self.app.no_color else "cyan")
+        text.append(f"{BarScale(most).bar(one.value, BAR):<{BAR}}", "" if self.app.no_color else "cyan")
         text.append(f"  {in_percent(one.left):>7}  ")
         if self._label_room:
             text.append(f"{fit(self.labels.get(one.feature, ''), self._label_room)}  ")

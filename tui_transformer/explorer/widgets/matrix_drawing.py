@@ -137,7 +137,7 @@ class Drawing:
         there = slice(inside.start - tile.column, inside.stop - tile.column)
         rows, across, levels = self._block
         if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
-            rows = range(row, min(row + 32, tile.row + height))
+            rows = range(row, row + 32)
             levels = self.table.palette.levels(
                 tile.values[rows.start - tile.row : rows.stop - tile.row, there], self.scale
             )
