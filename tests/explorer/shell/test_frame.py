@@ -10,7 +10,7 @@ from driving import WIDE, Explorer, exploring
 from hostile import COUNTS, hold
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from rich.color import ColorSystem
+from rich.color import Color, ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
@@ -28,7 +28,7 @@ from tui_transformer.session.store import Reading
 
 SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b])")
 RED, BLUE, BOLD = Style.parse("red on blue"), Style.parse("blue on red"), Style.parse("bold")
-PLAIN = Style()
+PLAIN, ON_BLUE = Style(), Style.parse("on blue")
 
 
 class Terminal:
@@ -126,7 +126,28 @@ WRITTEN: dict[str, tuple[list[Line], list[Line], str]] = {
         [[("a", RED), (" b", RED + BOLD), ("c ", RED)], [("d", RED + BOLD)]],
         "\x1b[31;44m\x1b[1;1Ha \x1b[Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m",
     ),
-    "few cells where a move is longer": ([WORLD], [[("HelLo worlD", PLAIN)]], "\x1b[1;1HHelL\x1b[6CD"),
+    "all that is beside several columns": ([WIDE_TEXT], [[("日本", PLAIN), ("ac", PLAIN)]], "\x1b[1;1H日本\x1b[1;5Hac"),
+    "the place behind what may be wider": (
+        [],
+        [[("ab", PLAIN), ("e\u0301", PLAIN), ("cd", PLAIN)]],
+        "\x1b[1;1Habe\u0301\x1b[1;4Hcd",
+    ),
+    "another line": ([HELLO], [HELLO, WORLD], "\x1b[2;1Hhello world"),
+    "more columns": ([[("ab", PLAIN)]], [[("abcdefgh", PLAIN)]], "\x1b[1;3Hcdefgh"),
+    "looks in the order that sets least": (
+        [],
+        [[("b", RED + BOLD), ("a", RED)]],
+        "\x1b[31;44m\x1b[1;2Ha\x1b[1m\x1b[1;1Hb\x1b[0m",
+    ),
+    "a blank before what has its background": ([], [[(" b", RED)]], "\x1b[31;44m\x1b[1;1H b\x1b[0m"),
+    "no colour of a blank": ([], [[("a", Style.parse("red")), (" ", ON_BLUE)]], "\x1b[31m\x1b[1;1Ha\x1b[44m \x1b[0m"),
+    "no cells of another look, where a move is longer": (
+        [[("a", PLAIN), ("b", RED), ("c", PLAIN)], [("de", PLAIN), ("f", RED)]],
+        [[("A", PLAIN), ("b", RED), ("C", PLAIN)], [("De", PLAIN), ("F", RED)]],
+        "\x1b[1;1HA\x1b[CC\x1b[2;1HD\x1b[31;44m\x1b[CF\x1b[0m",
+    ),
+    "few cells where a move is longer": ([WORLD], [[("HellO worlD", PLAIN)]], "\x1b[1;1HHellO\x1b[5CD"),
+    "a move where as many cells are as long": ([WORLD], [[("Hello-world", PLAIN)]], "\x1b[1;1HH\x1b[4C-"),
     "the place behind the last column": (
         [],
         [[("ab", PLAIN)], [("cd", PLAIN)]],
@@ -137,6 +158,18 @@ WRITTEN: dict[str, tuple[list[Line], list[Line], str]] = {
         [BLANK] * 10 + [[(" " * 10 + "ab" + " " * 8, PLAIN)]] * 2,
         "\x1b[11;11Hab\x1b[B\b\bab",
     ),
+    "one down and on": (
+        [BLANK] * 12,
+        [BLANK] * 10 + [[(" " * 10 + "a" + " " * 9, PLAIN)], [(" " * 13 + "b" + " " * 6, PLAIN)]],
+        "\x1b[11;11Ha\x1b[B\x1b[2Cb",
+    ),
+    "halves of one colour as a blank": ([], [[("▀", Style.parse("red on red"))]], "\x1b[41m\x1b[1;1H \x1b[0m"),
+    "no halves turned with the terminal's own colours": (
+        [],
+        [[("▀", Style.parse("red")), ("▀", ON_BLUE)]],
+        "\x1b[31m\x1b[1;1H▀\x1b[39;44m▀\x1b[0m",
+    ),
+    "no halves turned that are more than their colours": ([], [[("▀", BLUE + BOLD)]], "\x1b[1;34;41m\x1b[1;1H▀\x1b[0m"),
     "a full block as a blank": ([], [[("█ ", RED)]], "\x1b[41m\x1b[1;1H \x1b[44m \x1b[0m"),
     "a full block of the terminal's own colour, which is no background": ([], [[("█", PLAIN)]], "\x1b[1;1H█"),
 }
@@ -170,15 +203,20 @@ def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "expected", "rest"),
-    [(6, "", "\x1b[1;7HWORLD"), (7, "\x1b[1;7HW", "\x1b[1;8HORLD"), (11, "\x1b[1;7HWORLD", "")],
+    ("first", "last", "expected", "rest"),
+    [
+        (0, 6, "\x1b[1;1HHELLO", "\x1b[1;7HWORLD"),
+        (0, 7, "\x1b[1;1HHELLO\x1b[CW", "\x1b[1;8HORLD"),
+        (0, 11, "\x1b[1;1HHELLO\x1b[CWORLD", ""),
+        (6, 11, "\x1b[1;7HWORLD", "\x1b[1;1HHELLO"),
+    ],
 )
-def test_a_part_that_begins_where_a_span_ends_is_left_alone(last: int, expected: str, rest: str) -> None:
+def test_a_part_that_begins_where_a_span_ends_is_left_alone(first: int, last: int, expected: str, rest: str) -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
     frame.write(full([[("hello world", RED)]]))
-    parts = {0: Strip([Segment("hello ", RED)]), 6: Strip([Segment("WORLD", RED)])}
-    assert plain(frame.write(ChopsUpdate([parts], [(0, 0, last)], [[6, 11]]))) == expected
-    assert plain(frame.write(full([[("hello WORLD", RED)]]))) == rest
+    parts = {0: Strip([Segment("HELLO ", RED)]), 6: Strip([Segment("WORLD", RED)])}
+    assert plain(frame.write(ChopsUpdate([parts], [(0, first, last)], [[6, 11]]))) == expected
+    assert plain(frame.write(full([[("HELLO WORLD", RED)]]))) == rest
 
 
 STYLES = [
@@ -216,9 +254,10 @@ def check_seen(screens: Sequence[list[Line]]) -> None:
     [
         [("a", RED + BOLD), ("b", RED + Style(underline=True))],
         [("a", RED), ("  ", Style.parse("on red")), ("b", RED)],
-        [("▀", RED), (" ", BLUE), ("▄", RED), (" ", RED + Style(reverse=True))],
+        [("a", RED), (" ", Style(underline=True)), ("b", BLUE)],
+        [("▀", RED), (" ", BLUE), ("▄", RED), (" ", RED + Style(reverse=True)), ("█", RED + Style(reverse=True))],
     ],
-    ids=["attributes", "blanks", "halves"],
+    ids=["attributes", "blanks", "lines", "halves"],
 )
 def test_cells_beside_each_other_are_seen_as_they_are(line: Line) -> None:
     check_seen([[line], [line[::-1]]])
@@ -325,9 +364,19 @@ async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
 
 
 def test_very_many_styles_and_wide_texts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard_frame, "MOST_LOOKS", 3)
+    monkeypatch.setattr(guard_frame, "MOST_LOOKS", 2)
     made = Cells.__init__
     counts = list[int]()
     monkeypatch.setattr(Cells, "__init__", lambda cells, system: (counts.append(1), made(cells, system))[1])
     check_seen([[[("a", style), ("b", STYLES[0])]] * 3 for style in STYLES])
     assert len(counts) > len(STYLES) // 3
+
+
+def test_a_style_that_is_gone_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard_frame, "MOST_KEPT", most := 5_000)
+    cells, seen = Cells(ColorSystem.TRUECOLOR), set[bytes]()
+    for number in range(2 * most):
+        color = Color.from_rgb(number % 256, number // 256, 0)
+        seen.add(cells.of([Strip([Segment("a", Style(color=color))])]).tobytes())
+        assert len(cells._known) <= most
+    assert len(seen) == 2 * most

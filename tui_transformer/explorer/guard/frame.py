@@ -83,7 +83,7 @@ class Frame:
         words, parts, pen = self._words(texts, starts.tolist(), ends.tolist()), list[str](), OWN
         for first, last in pairwise([*_differ(looks[starts], 0).nonzero()[0].tolist(), len(starts)]):
             style = self._cells.styles[looks[starts[first]]]
-            if style.is_plain and pen.is_plain and all(map(str.isspace, words[first:last])):
+            if style.is_plain and all(map(str.isspace, words[first:last])):
                 style = style._replace(color=pen.color)  # it is not seen
             parts.append(_painted(pen, style))
             parts += chain.from_iterable(zip(ways[first:last], words[first:last], strict=True))
@@ -102,7 +102,7 @@ class Frame:
 
     def _words(self, texts: Numbers, starts: list[int], ends: list[int]) -> list[str]:
         """The texts that begin and end there."""
-        letters = texts.clip(max=REST - 1).astype("<u4").tobytes().decode("utf-32-le", "replace")
+        letters = texts.astype("<u4").tobytes().decode("utf-32-le", "replace")
         words = [letters[start:end] for start, end in zip(starts, ends, strict=True)]
         if (texts > REST).any():
             numbers = texts[starts].tolist()
@@ -149,7 +149,7 @@ def _seen_beside(cells: Numbers, places: Numbers) -> Numbers:
     """The looks of cells at places; that of a blank is the one of what stands beside it, if it is seen the same."""
     texts, order = cells[places] & TEXT, np.arange(len(places))
     looks, grounds = cells[places] >> LOOK & TEXT, cells[places] >> GROUND
-    begins = _differ(places, 1) | _differ(grounds, 0) | (grounds == 0)
+    begins = _differ(places, 1) | _differ(grounds, 0)
     blank, part = (texts == BLANK) & (grounds > 0), np.cumsum(begins)
     left = np.maximum.accumulate(np.where(blank, -1, order))
     right = np.minimum.accumulate(np.where(blank, len(places), order)[::-1])[::-1]
