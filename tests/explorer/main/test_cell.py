@@ -2,11 +2,18 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
+from rich.style import Style
 
-from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.engine.explanation import Factor, Sum
+from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.explorer.main.panes.cell import CellLines, CellPane, Inks, _in_column
 from tui_transformer.explorer.main.panes.steps import StepsPane
+from tui_transformer.explorer.run import open_session
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.records import replace
 from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
@@ -209,3 +216,50 @@ async def test_the_gradient_of_a_word_that_is_not_read_is_a_sum_of_no_terms() ->
         await explorer.until(lambda: explorer.stop == "embedding.tokens.weight")
         await explorer.press("ctrl+end")
         assert re.search(r"^Σ +0$", "\n".join(lines(explorer)), re.MULTILINE)
+
+
+PLAIN, QUIET = Style(bold=True), Style(dim=True)
+
+
+def table(count: int, *, of: int = 1) -> CellLines:
+    """A sum over so many weights of attention, those of two keys in one head after the other."""
+    session = open_session(ModelOptions("encoder"), "the waves")
+    name, values = "encoder.0.self_attention.weights", np.arange(1.0, 1.0 + count)
+    factor = Factor(GRADIENT + name, lambda k: (3 + k // 2, 0, 1 - k % 2), values)
+    explained = session.trace.explain_cell(name, (0, 0, 0))
+    items = (Sum("Σ", (factor,) * of, values**of), *explained.items)
+    return CellLines(replace(explained, items=items), session.trace.program, session.labels, Inks(PLAIN, QUIET, PLAIN))
+
+
+def rows(made: CellLines, width: int) -> list[str]:
+    return [made.line(i, width).text.plain for i in made.terms]
+
+
+def test_a_term_is_called_by_what_the_sum_goes_over() -> None:
+    assert [row.split() for row in rows(table(4), 60)] == [
+        ["s", "product", "share"],
+        ["3", "waves", "1", "1", "0.1"],
+        ["3", "the", "2", "2", "0.2"],
+        ["4", "waves", "3", "3", "0.3"],
+        ["4", "the", "4", "4", "0.4"],
+    ]
+    assert [row.split()[0] for row in rows(table(2), 60)[1:]] == ["waves", "the"]
+    assert rows(table(1), 60)[1].split()[0] == "waves", "the last axis"
+
+
+@pytest.mark.parametrize(
+    ("width", "label", "columns"), [(0, "", 1), (11, "th", 1), (21, "the", 1), (22, "the", 2), (99, "the", 4)]
+)
+def test_the_last_columns_are_those_that_fit_beside_a_label(width: int, label: str, columns: int) -> None:
+    made = table(2, of=2)
+    shown, header = made.line(made.terms[2], width).text, rows(made, width)[0]
+    numbers = "".join(f"{number:>9}" for number in ("2", "2", "4", "5")[-columns:])
+    assert shown.plain == label.ljust(max(min(width, 64) - len(numbers), 0)) + numbers
+    assert header.split() == ["a", "b", "product", "sum"][-columns:]
+    assert shown.style == QUIET
+    assert [shown.plain[span.start : span.end] for span in shown.spans if span.style == PLAIN] == [numbers]
+
+
+def test_a_number_has_the_digits_that_fit_its_column() -> None:
+    values = (0.123456, 1.23456e-5, -1.23456e-5, -1.23456e-12, -1.23456e-123)
+    assert [*map(_in_column, values)] == ["0.1235", "1.235e-5", "−1.23e-5", "−1.2e-12", "−1e-123"]
