@@ -80,6 +80,15 @@ def test_every_path_that_the_pages_name_is_there() -> None:
     assert gone == []
 
 
+def test_every_name_that_the_pages_say_is_in_a_file_is_there() -> None:
+    gone = []
+    for home, text in PAGES.items():
+        for name, path in re.findall(r"`(\w+)`\s+(?:of|in)\s+`([\w/]+\.py)`", text):
+            files = [each / path for each in (home, *HOMES) if (each / path).exists()]
+            gone += [] if any(re.search(rf"\b{name}\b", each.read_text("utf-8")) for each in files) else [(name, path)]
+    assert gone == []
+
+
 def test_the_document_is_a_page() -> None:
     assert len(TEXT.split()) <= MOST_WORDS
 
