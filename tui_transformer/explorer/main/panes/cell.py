@@ -354,7 +354,7 @@ class CellLines:
         width = min(width, 64)  # in a longer line numbers are far from their names
         most = max((width - 4) // (COLUMN + 1), 1)
         columns = "".join([f" {text:>{COLUMN}}" for text in texts[-most:]])
-        text = Text(set_cell_size(label, width - len(columns)), self.inks.quiet)
+        text = Text(set_cell_size(label, max(width - len(columns), 0)), self.inks.quiet)
         return text.append(columns, style)
 
     def _term_labels(self, factor: Factor) -> Callable[[int], str]:
