@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from reference import LEFT_OUT, Reference, reference_of
 
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.ops import Disentangle
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -222,6 +223,20 @@ def test_scores_are_the_sum_of_the_comparisons_that_are_asked_for_and_far_distan
     rows = Disentangle(("query",), 1.0, span=4, buckets=4, farthest=10).row(np.arange(-12, 13)).tolist()
     assert rows[12:] == [4, 5, 6, *[7] * 10]
     assert rows[11::-1] == [3, 2, *[1] * 7, *[0] * 3]
+
+
+def test_each_sentence_of_a_batch_has_the_distances(changed):
+    model, sentences = changed(DEBERTA), (IDS, IDS[::-1])
+    both, targets = model.trace(ids=sentences), [IDS, LONGER[: len(IDS)]]
+    found = gradients(both, targets)
+    alone = [gradients(model.trace(ids=one), [own]).values for one, own in zip(sentences, targets, strict=True)]
+    for item, one in enumerate(model.trace(ids=ids) for ids in sentences):
+        for name in both.names:
+            np.testing.assert_allclose(both.sentence(item)[name], one[name], atol=1e-12, err_msg=name)
+            assert both[name].shape == (2, *one[name].shape)
+        assert both.explain("encoder.distances", row=3, column=1, item=item).stored == one["encoder.distances"][3, 1]
+    for name in model.program(1).weights:
+        np.testing.assert_allclose(found.values[name], (alone[0][name] + alone[1][name]) / 2, atol=1e-12, err_msg=name)
 
 
 # ModernBERT

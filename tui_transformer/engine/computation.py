@@ -172,8 +172,7 @@ class Computation:
         values = dict(self.recent)
         order = self._order(names, values)
         readers = Counter(source for _, reads in order for source in reads)
-        if not discard:
-            readers.update(names)
+        readers.update(() if discard else names)
         for step, reads in order:
             if before is not None:
                 before(step)
@@ -240,6 +239,8 @@ class Computation:
             if result is None:
                 operands = self._operands(step, values)
                 result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
+                if len(result) < self.batch:  # a weight as a step: each sentence has it
+                    result = self.backend.xp.broadcast_to(result, (self.batch, *result.shape[1:]))
             result = changed(self.edits, step.name, self.backend, result, region)
         if self._keeps(step.name):
             self._owner(step.name).keep(step, result)
