@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
 from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import Hidden
+from tui_transformer.engine.changes import Set
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -75,6 +77,16 @@ def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None
     assert [link.weight for link in best] == pytest.approx(np.sort(everything)[::-1][:10])
     for link in best:
         assert trace[link.step][link.head, link.query, link.key] == pytest.approx(link.weight)
+
+
+def test_of_equal_links_those_of_the_first_heads_and_tokens_are_the_strongest_and_nan_is_none() -> None:
+    model = Model.load("encoder", device="cpu", layers=1, positions="none")
+    trace = model.trace(ids=[5] * 12)  # the same words everywhere: all weights are 1 ÷ 12
+    for top in (1, 30, 200):
+        best = [(link.head, link.query, link.key) for link in best_links(trace, top)]
+        assert best == list(product(range(8), range(12), range(12)))[:top]
+    broken = trace.edited([Set("0.self_attention.scores", np.inf, heads=[0, 2])])
+    assert [(link.head, link.query, link.key) for link in best_links(broken, 2)] == [(1, 0, 0), (1, 0, 1)]
 
 
 def test_links_take_no_part_of_padding_or_the_hidden_and_are_all_where_that_is_asked() -> None:

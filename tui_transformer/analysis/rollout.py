@@ -24,6 +24,7 @@ from tui_transformer.analysis.attentions import (
 )
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace, item_of
+from tui_transformer.generation.sampling import leading
 from tui_transformer.records import dataclass, field
 
 KEPT = 256 << 20
@@ -132,8 +133,8 @@ def links_of(
         eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
         if not itself:
             eligible &= np.arange(step.keys.size) != rows.own[:, None]
-        flat = np.where(eligible, rows.weights, -1.0).ravel()
-        picked = np.argpartition(flat, -top)[-top:] if top < flat.size else np.arange(flat.size)
+        flat = np.where(eligible & (rows.weights >= 0.0), rows.weights, -1.0).ravel()  # of NaN there are no links
+        picked = leading(flat, top)
         picked = picked[flat[picked] >= 0.0]
         places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
         best += [
