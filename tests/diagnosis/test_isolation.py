@@ -68,6 +68,14 @@ def test_a_mistake_that_reaches_no_further_than_it_must_is_named() -> None:
     assert "when the bias of query is left out" in first.says
 
 
+@pytest.mark.parametrize(("times", "cause"), [(0, "position-missing"), (2, "position-twice")])
+def test_positions_that_are_right_and_not_added_or_added_twice_are_named(times: int, cause: str) -> None:
+    arrays = computed("post")
+    arrays["embedding.output"] = arrays["embedding.tokens"] + times * arrays["embedding.positions"]
+    first = blamed(diagnose(dumped(arrays), model_of("post")).first)
+    assert (first.step, first.cause) == ("embedding.output", cause)
+
+
 @pytest.mark.parametrize("names", [("Qcur-{}", "Kcur-{}"), ("q-{}", "k-{}")])
 def test_columns_in_the_order_of_gguf_files_are_found(names: tuple[str, str]) -> None:
     steps = computed("llama")
