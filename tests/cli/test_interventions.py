@@ -191,6 +191,9 @@ def test_the_table_is_that_of_the_analysis(run: Run) -> None:
     out = run(*GIVEN, "--each", "position", "--format", "svg").out
     assert out.startswith("<svg")
     assert out.count("<rect") > 15
+    for ids, tokens in (("5,10", 2), ("5,10,7,8,9,6", 6)):
+        says = f"the sentences have 5 and {tokens} tokens: a table of patches needs as many"
+        run(*GIVEN[:-1], ids, "--each", "head").refuses(says, 1)
 
 
 # `--edit`: the same as the change in Python

@@ -137,9 +137,9 @@ class Patch(Featured):
         table = table_of(trace.program, each, self.of or "")
         metric = chosen(session, self) or metrics.Metric("divergence")
         positions = positions_of(session, self.position)
-        own, others = (metric.measure(of, trace, positions) for of in (trace, other))
         names = (f"{place.step} {place.column}" for place in table.places)
         effects = list(counted(sweep(trace, other, table, metric, positions), names))
+        own, others = (metric.measure(of, trace, positions) for of in (trace, other))
         if self.format == "svg":
             output.emit_view(_view(session, table, effects, metric), "svg")
             return
