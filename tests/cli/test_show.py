@@ -261,3 +261,5 @@ def test_likeness_is_a_table_by_distance_with_the_reason_and_every_promise_is_me
     rows = run("positions", "facts", "--format", "json").json
     assert [row["promise"] for row in rows] == ["bounded", "unique", "the same everywhere", "sums told apart"]
     assert rows[0]["measured"] == "all values lie from -1.0000 to 1.0000"
+    rows = run("positions", "facts", "--count", "1", "--format", "json").json  # nothing is near another
+    assert [row["measured"] for row in rows[1::2]] == ["one row", "one sum"]

@@ -161,7 +161,9 @@ class Positions:
             ),
             (
                 "sums told apart",
-                f"the nearest sums, {one[0]} + {one[1]} and {other[0]} + {other[1]}, are {apart:.4g} apart",
+                f"the nearest sums, {one[0]} + {one[1]} and {other[0]} + {other[1]}, are {apart:.4g} apart"
+                if apart < math.inf
+                else "one sum",
                 "in each pair of dimensions PE(p) + PE(q) points where (p + q) ÷ 2 does, "
                 "and is 2 cos((p − q) ω ÷ 2) long",
             ),
