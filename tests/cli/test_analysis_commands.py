@@ -272,6 +272,8 @@ def test_the_gradient_of_a_metric_is_shown_and_explained(run: Run) -> None:
     assert f"{computed.loss:.5g}"[:5] in ended.err
     explained = run("show", "output.logits", *GIVEN, "--gradient", "--explain", "4,12", "--format", "json").json
     assert explained["recomputed"] == -1
+    (title,) = run("show", "output.logits", *GIVEN, "--gradient").out.splitlines()[:1]
+    assert title.startswith("∂(logit of h less that of d)/∂output.logits")
 
 
 def test_the_remainder_of_experts_is_said_to_hold_their_jumps(run: Run) -> None:

@@ -214,9 +214,10 @@ class Gradient(Values):
         known = [name for name in names if own[name] in values]
         if not known:
             raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
-        made = []
+        made, start = [], self._gradients.start
+        of = "loss" if start is None else f"({start.description})"
         for view in super().views(known, head):
-            gradient = gradient_of(view, trace.program.axes(view.name), values[own[view.name]])
+            gradient = gradient_of(view, trace.program.axes(view.name), values[own[view.name]], of)
             formula = gradient_formula(trace, self._gradients, view.name)
             made.append(dataclasses.replace(gradient, name=f"{GRADIENT}{view.name}", formula=formula))
         return made

@@ -125,7 +125,7 @@ def placed(label: str, index: int) -> str:
     return label if label in (str(index), f"f{index}") or label.endswith(f" @{index}") else f"{label} @{index}"
 
 
-def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
+def gradient_of(view: View, axes: Axes, gradient: Host, of: str = "loss") -> View:
     """The gradient of what a view shows: ∂loss/∂value of every cell, from the whole array of one sentence."""
 
     def window(rows: range, columns: range) -> Values:
@@ -134,7 +134,7 @@ def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
         return part.reshape(len(rows), len(columns))
 
     return replace(
-        view, title=f"∂loss/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=()
+        view, title=f"∂{of}/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=()
     )
 
 
