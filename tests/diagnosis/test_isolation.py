@@ -76,6 +76,23 @@ def test_positions_that_are_right_and_not_added_or_added_twice_are_named(times: 
     assert (first.step, first.cause) == ("embedding.output", cause)
 
 
+def test_a_step_that_is_right_and_not_used_is_missed() -> None:
+    at, steps, model = "decoder.0.self_attention", computed("llama"), model_of("llama")
+    key, scores = (np.asarray(steps[f"{at}.{name}"], np.float64) for name in ("key", "scaled"))
+    query = np.asarray(steps[f"{at}.query_rotated"], np.float64)
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    head = np.asarray(model.weights.get("output.logits.weight", model.program(1).shape("output.logits.weight")))
+    planted = {
+        f"{at}.scores": (query @ np.repeat(key, len(query) // len(key), axis=0).swapaxes(-1, -2), "rotary-missing"),
+        f"{at}.weights": (shares / shares.sum(axis=-1, keepdims=True), "mask-missing"),
+        "output.logits": (np.asarray(steps["decoder.1.output"]) @ head, "norm-missing"),
+        f"{at}.scaled": (np.asarray(steps[f"{at}.scores"]) / 7, None),  # what is there is not blamed
+    }
+    for step, (array, cause) in planted.items():
+        first = blamed(diagnose(dumped({**steps, step: array}), model).first)
+        assert (first.step, first.cause) == (step, cause), first.says
+
+
 @pytest.mark.parametrize("names", [("Qcur-{}", "Kcur-{}"), ("q-{}", "k-{}")])
 def test_columns_in_the_order_of_gguf_files_are_found(names: tuple[str, str]) -> None:
     steps = computed("llama")

@@ -294,8 +294,7 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
 
 
 def _some(names: Sequence[str], most: int = SHOWN) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 SPREAD = 8.0
@@ -366,11 +365,11 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
 
     Several may leave the same numbers there; then the one is named that explains most of the later wrong steps too.
     """
-    fitting = _fitting(where, report)
+    wider = replace(where, segment=where.segment.wider)
+    fitting = _fitting(where, report) or _fitting(wider, report, ("-missing", "-twice"))
     if not fitting:
-        theirs = where.entry.array
-        dropout = dropped(where.segment, theirs, where.counted)
-        return dropout or rounded(where.segment, theirs, where.entry.precision, where.counted)
+        segment, theirs = where.segment, where.entry.array
+        return dropped(segment, theirs, where.counted) or rounded(segment, theirs, where.entry.precision, where.counted)
     if len(fitting) == 1:
         return fitting[0]
     names = {cause.name for cause in fitting}
@@ -378,11 +377,11 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
     return max(fitting, key=lambda cause: also[cause.name])
 
 
-def _fitting(where: Local, report: Report) -> list[Cause]:
+def _fitting(where: Local, report: Report, ends: tuple[str, ...] = ("",)) -> list[Cause]:
     """The mistakes with which a step matches about as well as with the best of them, one a name, in their order."""
     fitting: list[tuple[float, Cause]] = []
     for causes in CAUSES:
-        for cause in causes(where.segment):
+        for cause in filter(lambda each: each.name.endswith(ends), causes(where.segment)):
             report(cause.name)
             with contextlib.suppress(ValueError, IndexError, FloatingPointError):  # it cannot be made there
                 difference = where.difference(cause.change)

@@ -201,8 +201,12 @@ class Segment:
     @cached_property
     def weights(self) -> tuple[str, ...]:
         """The weights that are read."""
-        names = (name for step in self.steps for name in step.inputs if name in self.program.weights)
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(n for step in self.steps for n in step.inputs if n in self.program.weights))
+
+    @property
+    def wider(self) -> Segment:
+        """As if the dump did not hold what the target reads: a step may be there, and not used."""
+        return replace(self, given={n: a for n, a in self.given.items() if n not in self._inputs[self.target]})
 
     def of(self, *kinds: type[Op]) -> list[Step]:
         """The steps with these operations."""

@@ -105,15 +105,12 @@ BASES = (1000.0, 100.0, 100_000.0, 1_000_000.0, 500_000.0, 1024.0)
 
 def position_causes(segment: Segment) -> Iterator[Cause]:
     """One place too far, missing, sines and cosines in halves or in turn, other angles."""
-    read = {name for step in segment.steps for name in (step.name, *step.inputs)}  # with those that the dump has
-    for group in groups(step for step in segment.program.steps if step.name in read and last(step.name) == "positions"):
-        yield computed("position-missing", group, _nothing)
-        yield computed("position-twice", group, lambda step, *inputs: 2.0 * result_of(step, *inputs))
     for group in groups(step for step in segment.steps if last(step.name) == "positions"):
         table = "/table" if isinstance(group[0].op, Embed) else ""
-        for offset, word in ((1, "more"), (-1, "less")):
-            moved = partial(_places_from, offset)
-            yield computed(f"position-off-by-one{table}", group, moved, offset=offset, word=word)
+        for by, word in ((1, "more"), (-1, "less")):
+            yield computed(f"position-off-by-one{table}", group, partial(_places_from, by), offset=by, word=word)
+        yield computed("position-missing", group, _nothing)
+        yield computed("position-twice", group, lambda step, *inputs: 2.0 * result_of(step, *inputs))
         if all(isinstance(step.op, Sinusoid) for step in group):
             halves = (altered(step, halves=not getattr(step.op, "halves", False)) for step in group)
             here = "/here" if getattr(group[0].op, "halves", False) else ""
@@ -123,7 +120,7 @@ def position_causes(segment: Segment) -> Iterator[Cause]:
             yield computed("position-swapped", group, partial(_encoding, _paired, BASE, 1))
             for base in BASES:
                 yield computed("position-base", group, partial(_encoding, _paired, base, 0), base=base)
-    if segments := [step for step in segment.program.steps if step.name in read and last(step.name) == "segments"]:
+    if segments := [step for step in segment.steps if last(step.name) == "segments"]:
         yield computed("segments-missing", segments, _nothing)
 
 
