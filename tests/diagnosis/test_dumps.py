@@ -172,6 +172,23 @@ def test_a_broken_file_is_one_line_that_names_it_and_objects_are_left_alone(tmp_
         open_dump(path).tensors["evil"].values  # noqa: B018 - reading is the test
 
 
+def test_what_an_npz_file_holds_and_nobody_can_read_is_named_but_a_text_is_left_alone(tmp_path: Path) -> None:
+    path = npz(tmp_path)
+    data = io.BytesIO()
+    np.save(data, X)
+    np.savez(path, x=X, note=np.array("mine"), turned=X + 0j, shares=np.array([X, None], dtype=object))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("cut.npy", data.getvalue()[:-8])
+    dump = open_dump(path)
+    assert {name for name, each in dump.tensors.items() if each.numbers} == {"x"}
+    assert dump.refused.keys() == {"turned", "shares", "cut"}
+    assert dump.refused["turned"] == "holds complex64, not numbers: nothing is unpickled"
+    assert "another size" in dump.refused["cut"]
+    np.savez(path, turned=X + 0j)
+    with pytest.raises(InputError, match="turned: holds complex64"):
+        open_dump(path)
+
+
 def test_a_raw_file_of_another_size_and_corners_alone_are_refused(tmp_path: Path) -> None:
     X.tofile(tmp_path / "x.f32")
     (tmp_path / "shapes.json").write_text('{"x": [2, 4]}')

@@ -259,9 +259,8 @@ def _first(
 
 
 def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
-    said = list(dump.notes)
     coarse = dict.fromkeys(entry.precision.name for entry in matched.entries)
-    said += [f"numbers have {name}" for name in coarse if name not in ("float32", "float64")]
+    said = [*dump.notes, *(f"numbers have {name}" for name in coarse if name not in ("float32", "float64"))]
     about: dict[str, list[str]] = {}
     for entry in matched.entries:
         for each in entry.assumed:

@@ -126,8 +126,7 @@ def position_causes(segment: Segment) -> Iterator[Cause]:
 
 def _places_from(offset: int, step: Step, places: Array, *table: Array) -> Array:
     """The embedding of positions that count from another number; in a table as far as it has rows."""
-    moved = np.clip(places + offset, 0, len(table[0]) - 1) if table else places + offset
-    return result_of(step, moved, *table)
+    return result_of(step, np.clip(places + offset, 0, len(table[0]) - 1) if table else places + offset, *table)
 
 
 def _nothing(step: Step, places: Array, *_: Array) -> Array:

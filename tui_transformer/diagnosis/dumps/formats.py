@@ -66,16 +66,22 @@ def _is_pickled(path: Path) -> bool:
 def read_npz(path: Path) -> Dump:
     """The arrays of an NPZ file; where some begin with `value/`, gradients are left out."""
     file = npz_reader.open_trace(path)
-    names = [each.removeprefix(npz_reader.VALUE) for each in file.entries]
-    return Dump(path, {name: _npz_tensor(file, name) for name in names if name})
+    entries = (each.removeprefix(npz_reader.VALUE) for each in file.entries)
+    read = {name: _npz_tensor(file, name) for name in entries if name}
+    refused = {name: each for name, each in read.items() if isinstance(each, str)}
+    for name, reason in refused.items() if len(refused) == len(read) else ():  # nothing can be read
+        raise InputError(f"{shown_path(path)}: {visible(name)}: {reason}")
+    return Dump(path, {name: each for name, each in read.items() if not isinstance(each, str)}, refused=refused)
 
 
-def _npz_tensor(file: npz_reader.TraceFile, name: str) -> Tensor:
+def _npz_tensor(file: npz_reader.TraceFile, name: str) -> Tensor | str:
+    """An array; or why it cannot be read, but that of a text, which is left alone."""
+    tensor = partial(Tensor, name, read=lambda: stored_values(file.read(name)))
     try:
-        shape, holds_numbers = file.shape(name), True
-    except InputError:  # a text beside arrays is left alone
-        shape, holds_numbers = (), False
-    return Tensor(name, shape, lambda: stored_values(file.read(name)), numbers=holds_numbers)
+        return tensor(shape=file.shape(name))
+    except InputError as error:
+        reason = str(error).rpartition(f"{visible(name)}: ")[2]
+        return tensor(shape=(), numbers=False) if npz_reader.TEXT in reason else reason
 
 
 def npy_tensor(path: Path) -> Tensor:
@@ -168,15 +174,13 @@ def is_dump_folder(path: Path) -> bool:
         names = [file.name for file in path.iterdir()]
     except OSError:
         return False
-    endings = {Path(name).suffix for name in names}
     checkpoint = "config.json" in names or any(name.endswith((".safetensors", ".gguf")) for name in names)
-    return not checkpoint and bool(endings & {".npy", *RAW, ".txt", ".csv"})
+    return not checkpoint and any(Path(name).suffix in (".npy", *RAW, ".txt", ".csv") for name in names)
 
 
 def _raw_tensors(files: list[Path], beside: list[Path]) -> dict[str, Tensor]:
     """Files of bare numbers; their shapes are in JSON files, which may be of ggml (`ne`): the fastest axis first."""
-    shapes: dict[str, Shape] = {}
-    fastest_first = False
+    shapes, fastest_first = dict[str, Shape](), False
     for file in beside:
         if file.suffix == ".json":
             raw = read_json(file, LARGEST_SHAPES)
@@ -224,8 +228,7 @@ def read_debugger(path: Path) -> Dump:
     tree = read_json(path, LARGEST_TREE)
     if TREE not in tree:
         raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
-    tensors: dict[str, Tensor] = {}
-    cut: dict[str, str] = {}
+    tensors, cut = dict[str, Tensor](), dict[str, str]()
     for name, node in _nodes(tree):
         tensor = _whole_tensor(path, name, node)
         if tensor is None:
@@ -314,8 +317,7 @@ def _header(line: str) -> re.Match[str] | None:
 
 def callback_log(path: Path, lines: Iterable[str]) -> Dump:
     """The tensors of a log; of those that were made in several steps, the last."""
-    tensors: dict[str, Tensor] = {}
-    refused: dict[str, str] = {}
+    tensors, refused = dict[str, Tensor](), dict[str, str]()
     for header, body in _parts(lines):
         if len(tensors) + len(refused) >= MOST:
             raise InputError(f"{shown_path(path)}: more than {MOST:,} tensors: print fewer")

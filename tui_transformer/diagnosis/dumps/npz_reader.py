@@ -26,7 +26,7 @@ from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
-VALUE = "value/"
+VALUE, TEXT = "value/", "a text"
 """The prefix of the steps in a file that holds more than the steps."""
 
 MASKS = ("attention_mask", "padding")
@@ -191,9 +191,9 @@ def header_of(member: IO[bytes], size: int, where: str) -> Header:
         raise ValueError("its header is too long")
     with warnings.catch_warnings(action="ignore"):  # about how strange a header is: it is read, or refused
         header = Header(*_HEADERS[version](io.BytesIO(length + member.read(int.from_bytes(length, "little")))))
-    dtype = header.dtype
+    dtype, text = header.dtype, header.dtype.kind in "US"
     if dtype.kind not in "biuf" and dtype != BFLOAT16:
-        raise InputError(f"{where}: holds {visible(str(dtype))}, not numbers: nothing is unpickled")
+        raise InputError(f"{where}: holds {TEXT if text else visible(str(dtype))}, not numbers: nothing is unpickled")
     if len(header.shape) > MOST_AXES or not all(0 <= axis <= LONGEST_AXIS for axis in header.shape):
         raise ValueError(f"no array has the shape {str(header.shape)[:60]}")
     if member.tell() + math.prod(header.shape) * dtype.itemsize != size:
