@@ -54,6 +54,16 @@ def test_an_earlier_layer_goes_through_the_final_norm_and_the_head_edited_as_the
     assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
 
+def test_of_equal_words_the_first_are_spelled_and_none_without_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = trace_of(REFERENCES / "gpt2")
+    lens = lens_of(trace.program)
+    logits = np.full((1, lens.vocabulary), -1.0)
+    logits[0, [2, 5, 9, 11]] = 3.0
+    logits[0, 3] = np.nan
+    monkeypatch.setattr(type(lens), "logits", lambda *_: logits)
+    assert lens.spell(trace, lens.depths[0], range(1), 6).words.tolist() == [[2, 5, 9, 11, 0, 1]]
+
+
 def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() -> None:
     trace = trace_of(REFERENCES / "llama", budget=0)
     lens = lens_of(trace.program)

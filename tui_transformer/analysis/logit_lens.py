@@ -36,6 +36,7 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.generation.sampling import leading
 from tui_transformer.records import dataclass, field
 
 
@@ -89,7 +90,7 @@ class Lens:
     def spell(
         self, trace: Trace, depth: Depth, rows: range, top: int = 1, *, item: int = 0, report: Report = silent
     ) -> Spelled:
-        """The `top` words that the stream spells at some tokens of one of the `depths`.
+        """The `top` words that the stream spells at some tokens of one of the `depths`; of equal ones, the first.
 
         `report` is told how far the work is; what it raises ends it.
         """
@@ -99,9 +100,8 @@ class Lens:
         for start in range(rows.start, rows.stop, height):
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")
             logits = self.logits(trace, depth, range(start, min(start + height, rows.stop)), item)
-            words = xp.argpartition(-logits, top - 1, axis=-1)[:, :top]
-            order = xp.argsort(-xp.take_along_axis(logits, words, axis=-1), axis=-1)
-            words = xp.take_along_axis(words, order, axis=-1)
+            ranked = np.nan_to_num(backend.to_host(logits), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            words = xp.asarray(np.stack([leading(row, top) for row in ranked]))
             picked = xp.take_along_axis(logits, words, axis=-1)
             highest = picked[:, :1]
             blocks.append((words, xp.exp(picked - highest) / xp.exp(logits - highest).sum(axis=-1, keepdims=True)))

@@ -248,7 +248,8 @@ def test_a_term_is_called_by_what_the_sum_goes_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "label", "columns"), [(0, "", 1), (8, "", 1), (11, "th", 1), (21, "the", 1), (22, "the", 2), (99, "the", 4)]
+    ("width", "label", "columns"),
+    [(0, "", 1), (8, "", 1), (11, "th", 1), (21, "the", 1), (22, "the", 2), (99, "the", 4)],
 )
 def test_the_last_columns_are_those_that_fit_beside_a_label(width: int, label: str, columns: int) -> None:
     made = table(2, of=2)
