@@ -71,6 +71,25 @@ def test_no_sequence_at_random_stops_the_parser():
     assert [message.key for message in parser.feed("xy") if isinstance(message, events.Key)] == ["x", "y"]
 
 
+def test_an_escape_that_comes_together_with_a_key_is_not_lost():
+    """As tmux sends them, half a second apart, and whoever types ahead."""
+    typed = {"t": "t", "T": "T", "?": "question_mark", "]": "right_square_bracket", "0": "0", "\r": "enter"}
+    for sent, key in typed.items():
+        keys = [message.key for message in Parser().feed(f"\x1b{sent}x") if isinstance(message, events.Key)]
+        assert keys == ["escape", key, "x"], sent
+    parser = Parser()
+    assert not list(parser.feed("\x1b[")), "a sequence may follow"
+    parser._timeout_time = 0.0
+    keys = [message.key for message in parser.tick() if isinstance(message, events.Key)]
+    assert keys == ["escape", "left_square_bracket"]
+
+
+def test_a_sequence_that_is_one_key_has_no_escape():
+    one = {"\x1b[A": "up", "\x1bOP": "f1", "\x1bf": "ctrl+right", "\x1bb": "ctrl+left", "\x1b\x7f": "ctrl+w"}
+    for sent, key in one.items():
+        assert [message.key for message in Parser().feed(sent) if isinstance(message, events.Key)] == [key], sent
+
+
 def test_sizes_that_no_terminal_has_are_not_taken():
     sizes = {(0, 0): False, (0, 24): False, (1, 1): True, (300, 100): True, (10**9, 5): False}
     assert {size: _can_be(events.Resize.from_dimensions(size, None)) for size in sizes} == sizes

@@ -21,6 +21,9 @@ from textual.message import Message
 from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.text.guarded import end_awaited, is_awaited
 
+NO_ESCAPE = "[Ofb\t\x7f"
+"""What makes one key or a sequence with an escape right before it; before all else that is a key of its own."""
+
 LARGEST = 10_000
 """Columns or lines that a terminal may say it has."""
 
@@ -48,20 +51,20 @@ class Waits(Protocol):
 
 
 class Parser(XTermParser):
-    """Textual's parser, for which a sequence that means nothing is nothing."""
+    """Textual's parser, for which a sequence that means nothing is nothing, and an escape before a key is not lost."""
 
     def parse_mouse_code(self, code: str) -> Message | None:
         """A mouse event; None for numbers that no terminal sends."""
-        try:
+        with suppress(ArithmeticError, ValueError):
             return super().parse_mouse_code(code)
-        except (ArithmeticError, ValueError):
-            return None
+        return None
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:  # noqa: FBT001, FBT002 - Textual's signature
-        try:
-            return list(super()._sequence_to_key_events(sequence, alt))
-        except (ArithmeticError, ValueError):
-            return []
+        if alt or (len(sequence) == len("\x1b?") and sequence[-1] not in NO_ESCAPE):
+            return [events.Key("escape", "\x1b"), *self._sequence_to_key_events(sequence[-1])]
+        with suppress(ArithmeticError, ValueError):
+            return list(super()._sequence_to_key_events(sequence))
+        return []
 
 
 class Output:
