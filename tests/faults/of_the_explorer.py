@@ -83,6 +83,14 @@ OF_THE_EXPLORER = (
         "tests/explorer/shell/test_driver.py::test_an_escape_that_comes_together_with_a_key_is_not_lost",
     ),
     Fault(
+        "what is typed behind an escape is dropped where that leaves a screen",
+        "explorer/guard/event_queue.py",
+        "None if screen is None or leads_on else",
+        "None if screen is None else",
+        "tests/explorer/shell/test_in_turn.py"
+        "::test_what_is_typed_right_behind_the_escape_that_leaves_a_screen_is_done_below",
+    ),
+    Fault(
         "colours are not set again after attributes were taken back",
         "explorer/guard/frame.py",
         '            codes.append("0")\n            now = OWN\n',

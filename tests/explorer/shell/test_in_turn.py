@@ -65,6 +65,32 @@ async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_th
             assert "quit" in explorer.text
 
 
+async def test_what_is_typed_right_behind_the_escape_that_leaves_a_screen_is_done_below():
+    async with exploring(MEDIUM) as explorer:
+        stop = explorer.stop
+        await explorer.press("space")
+        behind = explorer.stop
+        for opens in ("H", "question_mark", "slash"):
+            await explorer.press("backspace")
+            assert explorer.stop == stop
+            await explorer.press(opens)
+            explorer.send("escape", "space")
+            await explorer.handled()
+            assert explorer.app.screen is explorer.main
+            assert explorer.stop == behind, opens
+        await explorer.press("H")
+        explorer.send("escape", "slash", "q", "escape", "backspace")
+        await explorer.handled()
+        assert explorer.app.screen is explorer.main
+        assert explorer.stop == stop
+        # whoever presses a key that leaves more than once leaves no more than one screen by it
+        await explorer.press("H")
+        explorer.send("escape", "q", "escape", "q")
+        await explorer.handled()
+        assert explorer.app.screen is explorer.main
+        assert not explorer.app._exit
+
+
 async def test_two_keys_that_open_screens_open_one():
     async with exploring(MEDIUM) as explorer:
         for keys in ("HH", "HL", "?H", "/H", ",,", "AP"):

@@ -6,7 +6,7 @@ left a screen: the second is asked of widgets that are gone, or acts on a screen
 event waits until everything that has seen the one before has also seen a message that was sent behind it, twice: what a
 widget says because of a key comes behind the first. What was typed at a screen that was opened over is typed into that
 one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below: but at a menu,
-whose letter is half of what is typed, it is meant for what the menu opens.
+whose letter is half of what is typed, it is meant for what the menu opens, and behind an escape for where that leads.
 
 While a key is held, what one press shows is stale before it is drawn: it may be put off until the last of them. What
 an event changes is drawn at once when all have seen it, and not before: Textual draws what changes first at once, and
@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -92,9 +93,7 @@ def _queue(pump: MessagePump) -> Queue[Message | None]:
 @cache
 def _takes_keys(kind: type[MessagePump]) -> bool:
     own = [vars(each) for each in kind.__mro__ if each is not Widget]
-    return any(
-        "on_key" in names or "_on_key" in names or any(name.startswith("key_") for name in names) for names in own
-    )
+    return any(name in ("on_key", "_on_key") or name.startswith("key_") for names in own for name in names)
 
 
 class InTurn:
@@ -149,7 +148,9 @@ class InTurn:
         self.taken += 1
         if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
-        self._waiting.append((event, self._screen()))
+        before, screen = self._waiting[-1] if self._waiting else (self._behind and self._now, self._screen())
+        leads_on = _is_escape(before) and not (_is_escape(event) or getattr(event, "key", "") == "q")  # pressed again
+        self._waiting.append((event, None if screen is None or leads_on else self._screen()))
         if self._behind is None:
             if not isinstance(event, events.MouseMove):  # nothing follows it that says that all have seen it
                 self._holds_until = time.monotonic() + HOLDS
@@ -191,7 +192,7 @@ class InTurn:
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
             event, screen = self._waiting.popleft()
-            if isinstance(event, events.Key) and event.key == "escape":
+            if _is_escape(event):
                 ask_again()  # what was typed before it had no answer either
             if not _is_again(self._now, event):
                 self._catch_up()
@@ -226,8 +227,7 @@ class InTurn:
         return self._behind
 
     def _send(self, widget: Widget, number: int) -> bool:
-        sent = widget.post_message(self.hold(widget, number))
-        if not sent:
+        if not (sent := widget.post_message(self.hold(widget, number))):
             self._forget()
         return sent
 
@@ -249,17 +249,12 @@ class InTurn:
         return None if screen is None else screen.focused or screen
 
     def _screen(self) -> Screen[Any] | None:
-        try:
-            return self._app.screen
-        except ScreenStackError:
-            return None
+        return self._app._screen_stack[-1] if self._app._screen_stack else None
 
     def _target(self, event: events.Event) -> Widget | None:
         if isinstance(event, events.MouseEvent):
-            try:
+            with suppress(NoWidget, NoScreen, ScreenStackError):
                 return self._app.get_widget_at(event.x, event.y)[0]
-            except (NoWidget, NoScreen, ScreenStackError):
-                pass
         return self._front()
 
 
@@ -270,6 +265,10 @@ def _nothing_comes_from(widget: Widget) -> bool:
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
+
+
+def _is_escape(event: object) -> bool:
+    return isinstance(event, events.Key) and event.key == "escape"
 
 
 def _only_draws(screen: Screen[Any]) -> bool:
