@@ -20,6 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer.explorer.guard import frame as guard_frame
+from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.frame import Cells, Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
@@ -285,6 +286,7 @@ class Written:
             return text
 
         monkeypatch.setattr(Frame, "write", noted)
+        monkeypatch.setattr(GuardedApp, "is_headless", False)  # else nothing is written at all
 
 
 @pytest.fixture
@@ -359,7 +361,7 @@ async def test_a_key_writes_little_to_the_terminal(sent: Written) -> None:
         assert max(await keys(explorer, sent, "H")) <= 30 * 1024
         assert max(await keys(explorer, sent, "right", "down", "left")) <= 1024
         await explorer.press("escape", "0")
-        assert max(await keys(explorer, sent, *["space"] * 12)) <= 15 * 1024
+        assert max(await keys(explorer, sent, *["space"] * 12)) <= 17 * 1024
         assert max(await keys(explorer, sent, "down", "right", "down", "right", "left")) <= 1024
 
 
