@@ -91,6 +91,14 @@ OF_THE_EXPLORER = (
         "::test_what_is_typed_right_behind_the_escape_that_leaves_a_screen_is_done_below",
     ),
     Fault(
+        "what was drawn for the last size of the terminal counts as shown",
+        "explorer/guard/app.py",
+        "if screen._compositor.size != self.size:",
+        "if False:",
+        "tests/explorer/shell/test_frame.py"
+        "::test_what_is_drawn_for_a_size_that_the_terminal_has_no_more_is_not_taken_for_shown",
+    ),
+    Fault(
         "colours are not set again after attributes were taken back",
         "explorer/guard/frame.py",
         '            codes.append("0")\n            now = OWN\n',

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer.explorer.guard import frame as guard_frame
 from tui_transformer.explorer.guard.app import GuardedApp
+from tui_transformer.explorer.guard.compositor import strips_of, update_of
 from tui_transformer.explorer.guard.frame import Cells, Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
@@ -305,6 +306,21 @@ async def test_the_terminal_shows_what_it_would_show_if_all_was_written(sent: Wr
         ):
             await explorer.press(*keys)
             assert sent.terminal.cells == sent.plain.cells
+
+
+async def test_what_is_drawn_for_a_size_that_the_terminal_has_no_more_is_not_taken_for_shown(
+    sent: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where it was made smaller while the program was stopped: lines below its last are all put there."""
+    async with exploring(WIDE) as explorer:
+        app, screen = explorer.app, update_of(strips_of(explorer.app))
+        for size, is_shown in ((app.size, True), (Size(80, 24), False)):
+            monkeypatch.setattr(app, "_size", size)
+            app._frame.forget()
+            app._display(app.screen, screen)
+            sent.bytes = 0
+            app._display(app.screen, screen)
+            assert (sent.bytes == 0) == is_shown
 
 
 SIZES = {"d_model": 384, "heads": 12, "layers": 6, "d_ff": 1536}

@@ -129,6 +129,8 @@ class GuardedApp(App[None]):
         super()._display(screen, shown)
         if writes:
             time.sleep(A_MOMENT)  # else the thread that writes waits until this one rests
+            if screen._compositor.size != self.size:
+                self._frame.forget()  # the terminal has put what was drawn for its last size somewhere else
 
     def draw_again(self) -> None:
         """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""

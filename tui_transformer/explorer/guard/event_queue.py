@@ -232,11 +232,9 @@ class InTurn:
         return sent
 
     def _look_for(self, behind: Behind) -> None:
-        if behind is not self._behind:
-            return
-        if behind.widget.is_running and behind.widget.is_attached:
+        if behind is self._behind and behind.widget.is_running and behind.widget.is_attached:
             self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, behind)
-        else:
+        elif behind is self._behind:
             self._app.post_message(behind)
 
     def _forget(self) -> None:
