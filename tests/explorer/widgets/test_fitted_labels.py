@@ -5,8 +5,11 @@ from itertools import product
 import pytest
 from rich.cells import cell_len
 from rich.style import Style
+from rich.text import Text
+from textual.widget import Widget
 
 from tui_transformer.explorer.widgets.cursor import Grid
+from tui_transformer.explorer.widgets.labels import Written
 from tui_transformer.explorer.widgets.matrix_drawing import Header
 from tui_transformer.text.display import fit_label
 
@@ -49,3 +52,9 @@ def line_of_labels(name: str, cursor: int) -> str:
     grid = Grid(1, 12, 5, 1, gutter=0, header=1)
     header = Header(lambda column: name if column == cursor else "carried", grid, Style(), Style(bold=True))
     return "".join(segment.text for segment in header.segments(range(12), cursor, range(2, 57)))
+
+
+def test_a_line_in_another_look_is_another_line() -> None:
+    written = Written(Widget())
+    for style, is_new in (("green", True), ("green", False), ("magenta", True)):
+        assert written.is_new("title", Text(" title", style).append(" name", "dim")) is is_new

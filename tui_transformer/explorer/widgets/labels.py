@@ -93,7 +93,7 @@ class Written:
         before, self._lines[name] = self._lines.get(name), line
         if isinstance(before, Content) and isinstance(line, Content):
             return not before.is_same(line)  # == is of the words alone
-        return before != line
+        return before != line or getattr(before, "style", None) != getattr(line, "style", None)  # nor has == that
 
 
 @careful
