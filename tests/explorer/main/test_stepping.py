@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
+from tui_transformer.explorer.guard.compositor import strips_of
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.steps import StepsPane
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.guide.texts import step_text
 
 
@@ -215,3 +217,15 @@ async def test_while_a_key_is_held_only_the_last_press_is_shown(monkeypatch):
         assert (place.row, place.column) == (3, 2)
         assert explorer.position.place == place
         await explorer.settled()
+
+
+async def test_the_lines_have_the_colours_of_a_theme_at_once():
+    async with exploring(MEDIUM) as explorer:
+        await explorer.press("right", "left")
+        for theme in ("nord", "ansi-light", "ansi-dark"):
+            explorer.app.theme = theme
+            await explorer.settled()
+            accent, colors = inks_of(explorer.main).accent.color, set()
+            for segment in strips_of(explorer.app)[0]:
+                colors.add(segment.style.color if segment.style else None)
+            assert accent in colors, theme
