@@ -324,14 +324,14 @@ OF_THE_EXPLORER = (
         "explorer/guard/event_queue.py",
         "        or widget._next_callbacks\n",
         "",
-        "tests/explorer/shell/test_in_turn.py::test_a_screen_only_draws_where_nothing_that_is_seen_has_more_to_do",
+        "tests/explorer/shell/test_drawn_in_turn.py::test_a_screen_only_draws_where_nothing_that_is_seen_has_more_to_do",
     ),
     Fault(
         "focus that never rests holds up the next key",
         "explorer/guard/event_queue.py",
         "settled or behind.number >= ROUNDS or",
         "settled or",
-        "tests/explorer/shell/test_in_turn.py::test_a_message_goes_behind_the_focus_until_that_is_at_rest",
+        "tests/explorer/shell/test_drawn_in_turn.py::test_a_message_goes_behind_the_focus_until_that_is_at_rest",
     ),
     Fault(
         "what is beside wide text stays where the terminal moved it",
