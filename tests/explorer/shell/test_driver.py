@@ -90,6 +90,16 @@ def test_a_sequence_that_is_one_key_has_no_escape():
         assert [message.key for message in Parser().feed(sent) if isinstance(message, events.Key)] == [key], sent
 
 
+def test_no_letter_of_what_is_pasted_is_a_key():
+    data = "x\x1b[200~a\x1bqb\x1b[31mc\x1b[20\x1b[200~\x1b\x1b[201~\x1b[A\x1b[200~d\x1b[201~y"
+    for at in range(len(data)):
+        for end in range(at, len(data)):
+            parser, said = Parser(), list[str]()
+            for part in filter(None, (data[:at], data[at:end], data[end:])):
+                said += [each.text if isinstance(each, events.Paste) else each.key for each in parser.feed(part)]
+            assert said == ["x", "a␛qb␛[31mc␛[20␛[200~␛", "up", "d", "y"], (at, end)
+
+
 def test_sizes_that_no_terminal_has_are_not_taken():
     sizes = {(0, 0): False, (0, 24): False, (1, 1): True, (300, 100): True, (10**9, 5): False}
     assert {size: _can_be(events.Resize.from_dimensions(size, None)) for size in sizes} == sizes

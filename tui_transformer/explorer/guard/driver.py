@@ -24,6 +24,9 @@ from tui_transformer.text.guarded import end_awaited, is_awaited
 NO_ESCAPE = "[Ofb\t\x7f"
 """What makes one key or a sequence with an escape right before it; before all else that is a key of its own."""
 
+PASTED = "\x1b[200~", "\x1b[201~"
+"""What comes before and behind a text that is pasted."""
+
 LARGEST = 10_000
 """Columns or lines that a terminal may say it has."""
 
@@ -52,6 +55,24 @@ class Waits(Protocol):
 
 class Parser(XTermParser):
     """Textual's parser, for which a sequence that means nothing is nothing, and an escape before a key is not lost."""
+
+    _pastes, _before = False, ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """Parse what was read; in what is pasted, an escape is a character as any other, and nothing is a key."""
+        mark, text = PASTED[self._pastes], self._before + data
+        part, found, rest = text.partition(mark)
+        if not self._pastes:
+            part, self._before = data.removesuffix(rest) if found else data, text[1 - len(mark) :]
+        else:
+            at = part.rfind("\x1b") if not found else -1
+            at = at if at >= 0 and mark.startswith(part[at:]) else len(part)  # the mark may come in parts
+            part, self._before = part[:at].replace("\x1b", "␛") + found, part[at:]
+        if part:
+            yield from super().feed(part)
+        if found:
+            self._pastes, self._before = not self._pastes, ""
+            yield from self.feed(rest) if rest else ()
 
     def parse_mouse_code(self, code: str) -> Message | None:
         """A mouse event; None for numbers that no terminal sends."""
