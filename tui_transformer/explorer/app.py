@@ -20,9 +20,8 @@ from tui_transformer.explorer.guard.failures import marked_in
 from tui_transformer.explorer.main.enabled_actions import refused_anywhere
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import CLICKED, CommandLines, commands_of, hint, without
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences, preferences_path
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.worker import Background, Worker

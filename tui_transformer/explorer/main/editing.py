@@ -12,7 +12,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task

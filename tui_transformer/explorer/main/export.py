@@ -16,7 +16,7 @@ from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.main.panes.lines import DIGITS, step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.recorded import Packed, Shot, form_of, packed, unpacked
-from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task

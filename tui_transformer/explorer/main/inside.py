@@ -19,9 +19,8 @@ from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
 from tui_transformer.explorer.main.panes.cell import Line
 from tui_transformer.explorer.main.panes.lines import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import first_key, key_line
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.labels import inks_of

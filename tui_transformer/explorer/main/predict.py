@@ -17,10 +17,10 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.explorer.main.panes.lines import step_words, stop_title
 from tui_transformer.explorer.main.question import NOTHING_CHOSEN, Question, chosen, made_from, question
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.legend import Legend

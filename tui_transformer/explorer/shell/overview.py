@@ -15,10 +15,9 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW, TOOLS
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Pieces, Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.cursor import CursorMessage, GridWidget

@@ -10,8 +10,8 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import Effects, Search, places, position_text, scopes, signed

@@ -14,8 +14,8 @@ from textual.containers import Vertical
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_measures import smaller
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task

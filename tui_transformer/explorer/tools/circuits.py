@@ -9,8 +9,8 @@ import numpy as np
 
 from tui_transformer.analysis.circuits import READS, Circuit, Words, chance, circuits, compositions, words_of
 from tui_transformer.engine.number_format import minus
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, value_at
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.widgets.heat_map import HeatMap

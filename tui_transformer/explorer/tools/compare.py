@@ -15,9 +15,9 @@ from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from textual.content import Content
 
 from tui_transformer.explorer.shell.actions.dialogs import CUTS
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.records import replace
 from tui_transformer.text.build import build_bpe, build_characters

@@ -9,9 +9,9 @@ from textual.widgets import Static
 
 from tui_transformer.course.exercise import Exercise, open_course, progress_path, read_progress
 from tui_transformer.course.sources import step_of
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Page
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session

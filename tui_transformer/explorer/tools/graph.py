@@ -13,8 +13,8 @@ from tui_transformer.analysis.graph import graph, label_of
 from tui_transformer.analysis.graph_nodes import GraphNode
 from tui_transformer.analysis.graph_result import Graph, GraphEdge
 from tui_transformer.engine.number_format import in_percent, minus
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import number
 from tui_transformer.explorer.tools.measure import choose

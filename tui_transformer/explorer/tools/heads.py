@@ -12,8 +12,8 @@ from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
 from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links import attention_at

@@ -14,8 +14,8 @@ from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writin
 from tui_transformer.analysis.logit_lens import Affine, Lens, fit_lens, lens_of, words_at
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task

@@ -13,8 +13,8 @@ from tui_transformer.analysis.attentions import Attention, Reader, attentions
 from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.engine.backend import Host
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new

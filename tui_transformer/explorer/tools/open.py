@@ -14,9 +14,9 @@ from textual.events import Key
 from textual.widgets import Input
 
 from tui_transformer.explorer.shell.actions.dialogs import OPEN
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.files import expanded, home_of, is_file, is_folder, meant

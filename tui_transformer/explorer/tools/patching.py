@@ -13,12 +13,11 @@ from tui_transformer.engine.axis import cells, shape_text, within
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import PATCH
-from tui_transformer.explorer.shell.base import copy_line
+from tui_transformer.explorer.shell.base import Port, copy_line
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task

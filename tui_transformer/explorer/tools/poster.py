@@ -8,8 +8,8 @@ from rich.text import Text
 
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.files import write_whole

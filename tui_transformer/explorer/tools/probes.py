@@ -14,8 +14,8 @@ from tui_transformer.analysis.probes import Probe, ProbeKind, Which, probe
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tui_transformer.analysis.attentions import SELF, Reader, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, show_map, value_at
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.tools.links import ArcsScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend

@@ -19,8 +19,8 @@ from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import following
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.files import expanded, is_file, meant, open_text
 from tui_transformer.generation.rules import Ids
 from tui_transformer.generation.sampling import Settings

@@ -11,8 +11,8 @@ from tui_transformer.analysis.score import Score, TokenScore, score, text_target
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next

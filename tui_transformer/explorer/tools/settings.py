@@ -14,9 +14,9 @@ from tui_transformer.engine.parts import keep_plan
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import OFF_ON, TEXT, Field, Form, Values
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.files import expanded

@@ -20,9 +20,9 @@ from tui_transformer.analysis.similar import (
 )
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend

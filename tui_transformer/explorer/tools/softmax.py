@@ -10,8 +10,8 @@ from textual.content import Content
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.session.softmax_row import NONE, NOT_BROKEN, breaking_point, largest, lesson, scores_row, softmaxes
 from tui_transformer.text.display import cells, fit
 

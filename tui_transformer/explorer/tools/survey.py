@@ -17,8 +17,8 @@ from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, rounded
+from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job, described

@@ -16,11 +16,10 @@ from tui_transformer.engine.program import PROBABILITIES, Step
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.actions.tools import TOOLS
-from tui_transformer.explorer.shell.base import ExplorerScreen, copy_line
+from tui_transformer.explorer.shell.base import ExplorerScreen, Port, copy_line
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import OFF_ON, Field, Form
 from tui_transformer.explorer.shell.keymap import hint, key_line
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember

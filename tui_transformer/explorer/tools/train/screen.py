@@ -14,9 +14,8 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import TOOLS
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import first_key, hint, key_line
-from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
 from tui_transformer.explorer.tools.checkpoints import open_run
 from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
