@@ -47,7 +47,7 @@ CEILINGS = {
     "analysis": (8_040, 38),
     "cli": (7_255, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_530, 26),
+    "diagnosis": (6_552, 26),
     "engine": (7_370, 33),
     "explorer": (26_065, 125),
     "features": (1_015, 5),

@@ -123,13 +123,14 @@ class Small:
             return y
         return y * (self.w(f"{name}.weight") + (1 if self.has("norm-gamma-offset") else 0))
 
+    @np.errstate(all="ignore")
     def softmax(self, s: np.ndarray) -> np.ndarray:
-        axis = -2 if self.has("softmax-axis") else -3 if self.has("softmax-heads") else -1
+        axis: Any = -2 if self.has("softmax-axis") else -3 if self.has("softmax-heads") else -1
+        axis = self.made({"softmax-matrix": (-2, -1), "softmax-all-heads": (-3, -2, -1)}, axis)
         s = np.where(np.isneginf(s), -1e9, s) if axis == -3 else s
         if self.has("softmax-overflow") or self.has("softmax-sum-missing"):
-            with np.errstate(all="ignore"):
-                e = np.exp(s)
-                return e if self.has("softmax-sum-missing") else e / e.sum(-1, keepdims=True)
+            e = np.exp(s)
+            return e if self.has("softmax-sum-missing") else e / e.sum(-1, keepdims=True)
         if self.has("softmax-missing"):
             return s
         if self.has("softmax-exponential-missing"):
@@ -150,7 +151,8 @@ class Small:
         n = s.shape[-1]
         hide = np.broadcast_to(~visible[None, :], (n, n)).copy()
         if causal:
-            ahead = 0 if self.has("mask-on-itself") else 2 if self.has("mask-shifted") else 1
+            strict = self.has("mask-on-itself") or self.has("mask-strict") or self.has("mask-added-strict")
+            ahead = 0 if strict else 2 if self.has("mask-shifted") else 1
             hide |= np.triu(np.ones((n, n), bool), ahead)
         if self.has("mask-missing") or self.has("mask-after-softmax"):
             return s
@@ -158,8 +160,8 @@ class Small:
             return np.where(hide, 0.0, s).astype(self.dtype)
         if self.has("mask-flipped"):
             hide = np.tril(np.ones((n, n), bool), -1)
-        if self.has("mask-finite"):
-            return s + np.where(hide, -10.0, 0.0)
+        if self.has("mask-finite") or self.has("mask-added-strict"):
+            return s + np.where(hide, -10.0 if self.has("mask-finite") else -1e9, 0.0)
         return np.where(hide, -1e9 if self.has("mask-on-itself") else -np.inf, s)
 
     def rotate(self, x: np.ndarray, theta: float) -> np.ndarray:
@@ -211,6 +213,7 @@ class Small:
             q, k = keep("query_rotated", self.rotate(q, theta)), keep("key_rotated", self.rotate(k, theta))
         if theta is not None and self.has("rotary-values"):
             v = self.rotate(v, theta)
+        v = self.made({"value-is-key": k, "value-is-query": q}, v)
         q, k, v = (self.slipped(a, part) for a, part in ((q, "query"), (k, "key"), (v, "value")))
         share, width = self.heads // self.kv_heads, q.shape[-1]
         if share > 1:
@@ -312,7 +315,8 @@ class Small:
         logits = self.times(x, self.w("embedding.tokens.weight").T if tied else self.w("output.logits.weight"))
         if "output.logits.bias" in self.weights:
             logits = logits + self.w("output.logits.bias")
-        self.keep("output.logits", logits)
+        by = self.made({"logits-d_model": x.shape[-1], "logits-d_k": x.shape[-1] // self.heads}, 1)
+        self.keep("output.logits", logits / np.sqrt(np.asarray(by, self.dtype)))
         return self.kept
 
 

@@ -41,7 +41,10 @@ PLANTED = [
     (AT + "weights", ("post",), "softmax-missing softmax-logarithm"),
     (AT + "weights", ALL, "softmax-exponential-missing"),
     (AT + "weights", ("pre", "llama"), "mask-after-softmax"),
-    (AT + "masked", ("pre", "llama"), "mask-zero"),
+    (AT + "masked", ("pre", "llama"), "mask-zero mask-strict:mask-shifted"),
+    (AT + "weights", ALL, "softmax-matrix:softmax-axis softmax-all-heads:softmax-axis"),
+    (AT + "context", ALL, "value-is-key:qkv-exchanged"),
+    ("output.logits", ALL, "logits-d_model:logits-scaled logits-d_k:logits-scaled"),
     (AT + "context", ALL, "context-short:sum-short"),
     (AT + "scores", ALL, "scores-short:sum-short"),
     ("", ALL, "sum-short"),
@@ -68,7 +71,8 @@ MISTAKES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     for planted in names.split()
 }
 """By what is planted: the cause, the step, the models."""
-UNSEEN = {("layer-missing", "hidden states"), ("layer-missing", "projections")}
+BEHIND = ("layer-missing", "logits-d_model", "logits-d_k")
+UNSEEN = {(fault, part) for fault in BEHIND for part in ("hidden states", "projections")}
 """A dump of layers alone, without one and without what comes after, is right as far as it goes."""
 
 ELSEWHERE = {("llama", "position-before")}
@@ -118,6 +122,15 @@ def test_place_and_cause_of_a_mistake_are_right(name: str, fault: str, part: str
 @pytest.mark.parametrize(("name", "fault", "part"), [case for case in further_cases() if case not in {*cases()}])
 def test_place_and_cause_are_right_in_every_part(name: str, fault: str, part: str) -> None:
     found(name, fault, part)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("fault", ["mask-strict", "mask-added-strict", "value-is-key", "value-is-query"])
+def test_a_row_without_a_key_and_parts_that_are_read_for_others_are_named_in_every_part(fault: str, part: str) -> None:
+    arrays = encoder(model_of("pre"), IDS, frozenset({fault}))  # float64: a number that is added leaves the scores
+    first = blamed(diagnose(dumped(PARTS[part](arrays)), model_of("pre")).first)
+    assert first.cause == ("mask-shifted" if fault.startswith("mask") else "qkv-exchanged"), first.says
+    assert fault != "value-is-key" or "when key is read in place of value" in first.says
 
 
 # Numbers that do not fit

@@ -233,6 +233,14 @@ FAULTS = (
         "tests/diagnosis/test_causes.py::test_a_causal_mask_where_all_keys_are_visible_is_seen",
     ),
     Fault(
+        "keys are looked for in the place of the weights, and not of the values",
+        "diagnosis/causes/attention.py",
+        "reading(step, name, place) for",
+        "reading(step, name) for",
+        "tests/diagnosis/test_planted_mistakes.py"
+        "::test_a_row_without_a_key_and_parts_that_are_read_for_others_are_named_in_every_part",
+    ),
+    Fault(
         "a cut text of word pieces is longer by its frame",
         "text/tokenizer_files.py",
         "over(len(added), max_tokens",

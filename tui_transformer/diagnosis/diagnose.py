@@ -12,7 +12,7 @@ import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
-from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
+from tui_transformer.diagnosis.causes.rounding import ROUNDED, SPREAD, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
@@ -20,6 +20,7 @@ from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import (
     HIDDEN,
+    LEAST,
     Difference,
     Input,
     Reference,
@@ -296,10 +297,6 @@ def _some(names: Sequence[str], most: int = SHOWN) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-SPREAD = 8.0
-"""Roundings are granted so many times what two random ones made."""
-
-LEAST = 4.0
 ALIKE = 2.0
 """Mistakes that leave up to so many times as much as the best are alike: the first of them is named."""
 

@@ -19,6 +19,7 @@ from tui_transformer.diagnosis.causes.cause import (
     groups,
     instead,
     last,
+    reading,
     result_of,
     with_op,
 )
@@ -116,8 +117,8 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
             yield computed(
                 "mask-missing/padding", group, lambda step, s, q, k, v: result_of(step, s, q, k, np.ones_like(v))
             )
-            yield computed("mask-shifted", group, partial(_hidden_as, -np.inf, 1))
-            yield computed("mask-shifted", group, partial(_hidden_as, -1e9, 1))
+            for hide in (partial(_hidden_as, -np.inf), partial(_hidden_as, -1e9), partial(_plus, -1e9)):
+                yield computed("mask-shifted", group, partial(hide, 1))
             yield computed("mask-shifted/ahead", group, partial(_hidden_as, -np.inf, -1))
         else:
             yield cause("mask-added", (altered(step, causal=True) for step in group))
@@ -126,8 +127,8 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
         factor = next((factor for step in group if (factor := _factor(segment, step)) != 1.0), None)
         for number in HIDING:
             if factor:
-                yield computed("mask-before-scale", group, partial(_plus, number * factor), number=number)
-            yield computed("mask-finite", group, partial(_plus, number), number=number)
+                yield computed("mask-before-scale", group, partial(_plus, number * factor, 0), number=number)
+            yield computed("mask-finite", group, partial(_plus, number, 0), number=number)
         yield computed("mask-zero", group, partial(_hidden_as, 0.0, 0))
         by_name = {step.name: step for step in group}
         if weights := [step for step in segment.of(Softmax) if step.inputs[0] in by_name]:
@@ -146,19 +147,21 @@ def _factor(segment: Segment, step: Step) -> float:
     return 1.0
 
 
-def _hidden(step: Step, scores: Array, *rest: Array) -> Array:
-    """True where a mask hides a key, in the shape of the scores."""
-    return np.isneginf(result_of(step, np.zeros_like(scores), *rest))
-
-
 def _hidden_as(
     number: float, later: int, step: Step, scores: Array, queries: Array, keys: Array, visible: Array
 ) -> Array:
-    return np.where(_hidden(step, scores, queries, keys + later, visible), number, scores)
+    """The scores, with a number where a mask hides a key that is so many places later."""
+    hidden = np.isneginf(result_of(step, np.zeros_like(scores), queries, keys + later, visible))
+    return np.where(hidden, number, scores)
 
 
-def _plus(number: float, step: Step, scores: Array, *rest: Array) -> Array:
-    return scores + np.where(_hidden(step, scores, *rest), number, 0.0)
+def _plus(number: float, later: int, step: Step, scores: Array, *rest: Array) -> Array:
+    return scores + _hidden_as(number, later, step, np.zeros_like(scores), *rest)
+
+
+def _nan_without_key(step: Step, scores: Array, *rest: Array) -> Array:
+    shifted = _hidden_as(-np.inf, 1, step, scores, *rest)
+    return np.where(np.isneginf(shifted).all(axis=-1, keepdims=True), np.nan, shifted)
 
 
 def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) -> Array:
@@ -166,7 +169,7 @@ def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) 
 
 
 def _softmax_then_hide(mask: Step, _: Step, scores: Array, *rest: Array) -> Array:
-    return np.where(_hidden(mask, scores, *rest), 0.0, _softmax(scores))
+    return _hidden_as(0.0, 0, mask, _softmax(scores), *rest)
 
 
 # The softmax
@@ -177,12 +180,15 @@ def softmax_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(segment.of(Softmax)):
         along: dict[tuple[int, ...], str] = {(-2,): "rows (a column sums to 1)", (-2, -1): "the whole matrix"}
         if len(group[0].axes) == 3:
-            along[(-3,)] = "the heads"
+            along |= {(-3,): "the heads", (-3, -2, -1): "the matrices of all heads together"}
         for axes, over in along.items():
             for hidden in (-np.inf, -1e9):  # along other axes all scores may be hidden
                 yield computed("softmax-axis", group, partial(_over, axes, hidden), over=over)
         for dtype, most in OVERFLOW.items():
             yield computed("softmax-overflow", group, partial(_naive, dtype), name=dtype.__name__, most=most)
+        read = {step.inputs[0] for step in group}
+        if masks := [s for s in segment.of(Mask) if s.name in read and getattr(s.op, "causal", False)]:
+            yield computed("mask-shifted", masks, _nan_without_key)
         yield computed("softmax-missing", group, as_it_is)
         yield computed("softmax-sum-missing", group, lambda _, scores: np.exp(scores))
         yield computed("softmax-base", group, lambda _, scores: _softmax(scores * np.log(2.0)))
@@ -294,7 +300,7 @@ def shared_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(step for step in segment.of(Scores, Context) if getattr(step.op, "share", 1) > 1):
         share = getattr(group[0].op, "share", 1)
         yield cause("keys-tiled", map(tiled, group), share=share)
-        yield cause("keys-first", (_slipped(step, _without_head, (1,)) for step in group), share=share)
+        yield cause("keys-first", (_slipped(step, SLIPS["index/first"], (1,)) for step in group), share=share)
 
 
 def transposed_causes(segment: Segment) -> Iterator[Cause]:
@@ -309,6 +315,17 @@ def transposed_causes(segment: Segment) -> Iterator[Cause]:
 
 PARTS: Mapping[str, tuple[type[Op], int]] = {"key": (Scores, 1), "value": (Context, 1), "query": (Scores, 0)}
 """What is read → the operation that reads it, and as which of its inputs."""
+
+
+def read_causes(segment: Segment) -> Iterator[Cause]:
+    """Keys read in the place of values, queries in the place of keys and so on."""
+    for part, (kind, place) in PARTS.items():
+        for group in groups(segment.of(kind)):
+            for other in (*PARTS, "query_rotated", "key_rotated"):
+                names = [(step, f"{step.sublayer}.{other}") for step in group if not other.startswith(part)]
+                changed = [reading(step, name, place) for step, name in names if name in segment.program.by_name]
+                if changed:
+                    yield cause("qkv-exchanged", changed, part=part, other=other)
 
 
 def index_causes(segment: Segment) -> Iterator[Cause]:
@@ -338,10 +355,6 @@ def _reshaped(cells: Array, x: Array) -> Array:
     return cells.reshape(batch, heads, width, tokens).swapaxes(-1, -2)
 
 
-def _without_head(x: Array) -> Array:
-    return np.broadcast_to(x[:, :1], x.shape)
-
-
 def _read_at(x: Array, row: int, head: int) -> Array:
     """Cells of the flat matrix: of token j, head h and column k the one at j · `row` + h · `head` + k."""
     h, j, k = np.ogrid[: x.shape[1], : x.shape[2], : x.shape[3]]
@@ -352,7 +365,7 @@ SLIPS: Mapping[str, Slip] = {
     "index": lambda x: _reshaped(_side_by_side(x), x),
     "index/head": lambda x: _reshaped(np.ascontiguousarray(x), x),
     "index/row": lambda x: _read_at(x, x.shape[3], x.shape[3]),
-    "index/first": _without_head,
+    "index/first": lambda x: np.broadcast_to(x[:, :1], x.shape),
     "index/near": lambda x: _read_at(x, x.shape[1] * x.shape[3], 1),
 }
 

@@ -107,9 +107,9 @@ def altered(step: Step, **fields: Any) -> Step:
     return replace(step, op=replace(step.op, **fields))
 
 
-def reading(step: Step, name: str) -> Step:
-    """The step with another first input."""
-    return replace(step, inputs=(name, *step.inputs[1:]))
+def reading(step: Step, name: str, place: int = 0) -> Step:
+    """The step with another input: the first, or that of a place."""
+    return replace(step, inputs=(*step.inputs[:place], name, *step.inputs[place + 1 :]))
 
 
 def as_it_is(_: Step, x: Array, *__: Array) -> Array:

@@ -22,7 +22,7 @@ FINER = 0.1
 """The numbers of a dump are known to so small a part of a rounding, or nothing is said."""
 
 SPREAD = 8.0
-"""As of steps that are compared: roundings are granted so many times what two random ones made."""
+"""Roundings are granted so many times what two random ones made."""
 
 PRINTED = 2.0**-17
 """A number that is printed with the six digits of `cout` is as near as this to the one that it was."""

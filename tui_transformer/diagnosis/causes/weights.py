@@ -1,4 +1,4 @@
-"""Weights that are read, exchanged or left out wrongly, other activations, gates and experts, and shifted labels."""
+"""Weights read, exchanged or left out wrongly, other activations, gates and experts, divided logits, shifted labels."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from tui_transformer.diagnosis.causes.cause import (
     transposed,
     with_op,
 )
+from tui_transformer.diagnosis.causes.ops import Times
 from tui_transformer.diagnosis.reference_values import CrossEntropy
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array
@@ -197,7 +198,16 @@ def _of_smallest(step: Step, logits: Array) -> Array:
     return powers * taken / (powers * taken if among else powers).sum(axis=-1, keepdims=True)
 
 
-# Labels that are shifted once too often, or not at all
+# Logits that are divided, and labels that are shifted once too often, or not at all
+
+
+def logits_causes(segment: Segment) -> Iterator[Cause]:
+    """Divided as scores are, by √d_k, or by √d_model."""
+    sizes = {axis.name: axis.size for step in segment.program.steps for axis in step.axes}
+    for step in (step for step in segment.steps if step.name == segment.program.logits):
+        for name, axis in (("d_model", "dimension"), ("d_k", "head width")):
+            if (size := sizes.get(axis, 1)) != 1:
+                yield cause("logits-scaled", [with_op(step, Times(step.op, size**-0.5))], by=f"√{name} = √{size}")
 
 
 def label_causes(segment: Segment) -> Iterator[Cause]:
