@@ -12,7 +12,14 @@ from reference import REFERENCES
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.explanation import Sum
-from tui_transformer.engine.gradient import Gradients, cross_entropy, gradients, kept_for_backward, weight_gradients
+from tui_transformer.engine.gradient import (
+    NOT_COUNTED,
+    Gradients,
+    cross_entropy,
+    gradients,
+    kept_for_backward,
+    weight_gradients,
+)
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, has_gradient
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Op, Relu
@@ -286,6 +293,18 @@ def test_the_residual_stream_collects_a_term_from_every_reader_and_the_logits_a_
     count = sum(target >= 0 for target in TARGETS)
     share = explained.recomputed * count + 1
     assert explained.equation == f"({spoken(share)} − 1) ÷ {count} = {spoken(explained.recomputed)}"
+
+
+def test_logits_of_a_sentence_are_divided_by_the_counted_positions_of_the_whole_batch():
+    trace = Model.load("decoder", device="cpu", dtype="float64", **CASES["decoder"]).trace(ids=[IDS, IDS[::-1]])
+    targets = [TARGETS, [NOT_COUNTED, *TARGETS[1:-1], NOT_COUNTED]]
+    computed, name = gradients(trace, targets), trace.program.logits
+    count = sum(target != NOT_COUNTED for row in targets for target in row)
+    for item, row in enumerate(targets):
+        place = next(place for place, target in enumerate(row) if target != NOT_COUNTED)
+        explained = explain_gradient(trace, computed, row, name, (place, row[place]), item)
+        assert explained.recomputed == pytest.approx(explained.stored, rel=1e-9)
+        assert f"÷ {count} = " in explained.equation
 
 
 def test_a_weight_collects_the_gradients_of_all_sentences():

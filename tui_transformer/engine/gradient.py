@@ -34,11 +34,13 @@ class Gradients:
         values: Name of a step or weight → ∂loss/∂value, read-only, on the host, shaped as the trace hands out the
             value. Steps that depend on no weight, such as token IDs and sinusoidal positions, have none.
         start: Where the way back of another scalar began.
+        counted: The positions in the mean, of the whole batch; 0 of another scalar.
     """
 
     loss: float
     values: Mapping[str, Host]
     start: Start | None = None
+    counted: int = 0
 
     @property
     def held_bytes(self) -> int:
@@ -75,7 +77,8 @@ def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.
         InputError: No logits, or targets that do not fit them.
     """
     by_name, visit = _handed_out(trace)
-    return Gradients(backward(trace, targets, visit, smoothing=smoothing).mean, by_name)
+    loss = backward(trace, targets, visit, smoothing=smoothing)
+    return Gradients(loss.mean, by_name, counted=loss.counted)
 
 
 def weight_gradients(

@@ -55,7 +55,7 @@ def explain_gradient(
             gradients.start.formula,
         )
     elif gradients.start is None and name == trace.program.logits:
-        working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
+        working, formula = _from_loss(trace, targets, gradients.counted, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
         terms = [
@@ -69,10 +69,10 @@ def explain_gradient(
     )
 
 
-def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) -> Working:
+def _from_loss(trace: Trace, targets: Sequence[int], count: int, index: Index, item: int) -> Working:
     """The loss is the mean of −log p of the targets: its gradient is the share less 1 at the target, over the count."""
     row, column = index
-    count, target = sum(each != NOT_COUNTED for each in targets), targets[row]
+    target = targets[row]
     if target == NOT_COUNTED:
         return Working((Value("target", target, note="−1: this position is not counted"),), 0.0)
     line = source_of(trace, trace.program.logits, item).factor(row, None)

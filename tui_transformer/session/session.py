@@ -140,7 +140,8 @@ class Session(Sentences):
 
         metric = self.scalar
         if metric is None:
-            return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
+            loss = backward(trace, [self.loss_targets], visit)
+            return Gradients(loss.mean, gradients, counted=loss.counted)
         from tui_transformer.analysis.input_attribution import start_of
 
         value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
