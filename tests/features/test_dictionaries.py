@@ -136,6 +136,8 @@ def test_folders_in_which_a_layer_is_missing_or_too_much_are_refused(copied, tmp
         Features.load(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         Features.load(tmp_path / "nothing")
+    with pytest.raises(InputError, match="null: not a regular file"):
+        Features.load("/dev/null")
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(InputError, match="no dictionary of features is stored so"):
         Features.load(tmp_path / "a.txt")

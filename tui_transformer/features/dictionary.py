@@ -17,7 +17,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part
 from tui_transformer.features.steps import PlacedFeatures, spots
-from tui_transformer.files import expanded, is_file, is_folder, read_json
+from tui_transformer.files import check_regular, expanded, is_file, is_folder, is_there, read_json
 from tui_transformer.model.checks import is_whole, shown
 from tui_transformer.model.other_files import open_npz
 from tui_transformer.model.tensors import Tensors, open_file
@@ -67,8 +67,9 @@ class Features(Dictionary):
         place = expanded(path)
         if is_folder(place):
             return _of_folder(place)
-        if not is_file(place):
+        if not is_there(place):
             raise InputError(f"{place}: no such file or folder: give a dictionary of features")
+        check_regular(place)
         if place.name in FOLDERS:
             return FOLDERS[place.name](place.parent)
         if place.suffix == ".npz":
