@@ -72,6 +72,7 @@ def test_hidden_tokens_are_said_under_the_table_and_which_attention_it_is(run: R
     assert "renormalised" not in plain
     assert "special tokens hidden, rows renormalised" in hidden
     assert "mean over 3 queries" in hidden
+    assert "mean over 1 query ·" in run("heads", "--model", "encoder", "--ids", "5").out
     assert "–" in hidden
     attentions = (("encoder", "encoder self", 8), ("decoder", "decoder self", 4), ("cross", "decoder cross", 4))
     for of, named, queries in attentions:

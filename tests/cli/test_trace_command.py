@@ -209,9 +209,12 @@ def gradient(name: str) -> np.ndarray:
 def test_the_text_says_whose_gradient_it_is_and_what_its_numbers_are(run: Run, tmp_path: Path) -> None:
     ended = run("show", "scaled", "--head", "3", *GRADIENT)
     assert ended.out.startswith(f"∂loss/∂{SCALED} · 8 × 4 × 4 · head 3 of 0 to 7\n")
-    assert "∂loss/∂x says how much the loss grows" in " ".join(ended.out.split())
+    assert "∂y/∂x says how much y, the loss or a metric, grows" in " ".join(ended.out.split())
     assert ended.err.startswith("loss ")
     assert "over 3 of 4 positions" in ended.err
+    assert run("show", "output.logits", "--ids", "5", "--gradient", "--targets", "2").err.endswith(
+        "over 1 of 1 position\n"
+    )
     for name in (SCALED, WEIGHT, "output.logits", "embedding.output"):
         wanted = gradient(name)[0] if name == SCALED else gradient(name)
         read = run("show", name, *GRADIENT, "--format", "json").json

@@ -56,6 +56,7 @@ def test_words_ids_and_minus_one_are_read(encoder, folder):
     ("text", "said"),
     [
         ("the waves", "2 targets for 3 positions"),
+        ("the", "1 target for 3 positions"),
         ("", "0 targets for 3 positions"),
         ("the waves moon", "'moon' is not one token"),
         ("the waves 8", "there is no token 8: IDs go from 0 to 7"),

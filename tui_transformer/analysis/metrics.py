@@ -133,7 +133,8 @@ class Metric(Measurable):
         if self.targets and (self.name != "loss" or self.tokens):
             raise UsageError("targets are of the metric loss, which then takes no tokens")
         if not self.targets and len(self.tokens) != wanted:
-            raise UsageError(f"the metric {self.name} is about {wanted} tokens, not {len(self.tokens)}")
+            about = f"{wanted} token{'s' * (wanted != 1)}"
+            raise UsageError(f"the metric {self.name} is about {about}, not {len(self.tokens)}")
         if self.targets and set(self.targets) == {NOT_COUNTED}:
             raise UsageError("every target is −1: at least one has to be counted")
 
@@ -210,7 +211,8 @@ class Metric(Measurable):
         if outside:
             raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
         if self.targets and len(self.targets) != length:
-            raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")
+            targets = f"{len(self.targets)} target{'s' * (len(self.targets) != 1)}"
+            raise InputError(f"{targets} for {length} position{'s' * (length != 1)}: write one for each, -1 for none")
 
 
 AnyMetric = Measurable | Callable[[Trace], float]

@@ -166,7 +166,7 @@ class Score(Edited):
             return text_targets(session.trace, session.predicted)
         targets = parse_targets(self.targets)
         if len(targets) != positions:
-            raise InputError(f"--targets: {len(targets)} for {positions} positions: give one for each, -1 for none")
+            raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
         for target in targets:
             if not NOT_COUNTED <= target < words:
                 raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")

@@ -66,7 +66,7 @@ class Heads(Edited):
         which = (
             f"{first.queries:,} of {first.real:,} queries, evenly spaced"
             if first.sampled
-            else f"{first.real:,} queries"
+            else f"{first.real:,} quer{'y' if first.real == 1 else 'ies'}"
         )
         entropy = f"entropy in bits{left_out(first)}, the rest shares of attention"
         note = " · ".join(filter(None, (first.attention.group, f"mean over {which}", entropy, hidden.text)))

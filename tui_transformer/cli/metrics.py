@@ -15,7 +15,7 @@ from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
+from tui_transformer.engine.gradient import LOGITS, Gradients, gradients
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
@@ -130,12 +130,10 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
         raise InputError(f"this model has no {LOGITS}: without them there is no loss, and no gradients")
     positions = trace.program.shape(LOGITS)[0]
     if len(targets) != positions:
-        raise InputError(
-            f"--targets: {len(targets)} for {positions} positions: give one token ID for each, -1 where none is counted"
-        )
+        raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
     computed = gradients(trace, [targets])
-    counted = sum(target != NOT_COUNTED for target in targets)
-    note(f"loss {computed.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
+    of = f"{computed.counted} of {positions} position{'s' * (positions != 1)}"
+    note(f"loss {computed.loss:.7g}: mean cross-entropy in nats over {of}")
     return computed
 
 

@@ -65,7 +65,8 @@ def read_targets(model: Model, text: str, positions: int) -> Ids:
             raise InputError(f"there is no token {target}: IDs go from 0 to {model.target_size - 1}, -1 for none")
         targets.append(target)
     if len(targets) != positions:
-        raise InputError(f"{len(targets)} targets for {positions} positions: write one for each, -1 for none")
+        said = f"{len(targets)} target{'s' * (len(targets) != 1)} for {positions} position{'s' * (positions != 1)}"
+        raise InputError(f"{said}: write one for each, -1 for none")
     if all(target == NOT_COUNTED for target in targets):
         raise InputError("every target is -1: at least one has to be counted")
     return tuple(targets)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.score import Likely, likely_at
-from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.text import WINDOW, token_text
@@ -218,7 +218,7 @@ def loss(session: Session, report: Report, keys: Keys, temperature: float) -> Dr
     del temperature
     gradients = session.go_back(report)
     if session.scalar is None:
-        text = _written_loss(session, gradients.loss, keys)
+        text = _written_loss(session, gradients, keys)
         return lambda _: text
     # the metric that is differentiated instead of the loss, and its gradient by the logits
     start = gradients.start
@@ -230,7 +230,7 @@ def loss(session: Session, report: Report, keys: Keys, temperature: float) -> Dr
     return lambda _: text
 
 
-def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
+def _written_loss(session: Session, gradients: Gradients, keys: Keys) -> Lines:
     """The loss, and every position with the share of its target, from a softmax in float64."""
     targets, model = session.loss_targets, session.model
     rows, columns = session.trace.program.shape(LOGITS)
@@ -238,9 +238,9 @@ def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
     logits = session.trace.window(session.trace.program.logits, window).astype(np.float64)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
-    counted = sum(target != NOT_COUNTED for target in targets)
-    text = Lines().add("loss ", "quiet").add(f"{loss:.6g}", "strong")
-    text.add(f"  = mean of −ln p(target) over {counted:,} of {len(targets):,} positions\n\n", "quiet")
+    text = Lines().add("loss ", "quiet").add(f"{gradients.loss:.6g}", "strong")
+    of = f"{gradients.counted:,} of {len(targets):,} position{'s' * (len(targets) != 1)}"
+    text.add(f"  = mean of −ln p(target) over {of}\n\n", "quiet")
     names = "".join(fit(name, WORD_WIDTH + 2) for name in ("token", "target"))
     text.add(f"{names}{'p(target)':>10}{'−ln p':>9}\n", "quiet")
     tokens = (session.decoder_encoding or session.encoding).tokens

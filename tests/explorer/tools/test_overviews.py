@@ -100,6 +100,12 @@ async def test_the_measures_of_a_head_are_those_of_its_weights_and_enter_opens_i
         assert explorer.position.place.head == 2
 
 
+async def test_of_a_single_token_there_is_one_query() -> None:
+    async with exploring(WIDE, ids=(5,)) as explorer:
+        await opened(explorer, "H")
+        assert "mean of 1 query " in explorer.text
+
+
 async def test_heads_are_ordered_by_a_measure() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         screen = await opened(explorer, "H")

@@ -113,7 +113,8 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         first, second = f"layer {step.layer} · head {head}", "not yet measured"
         if known is not None:
             values = {each.name: written(known.values[each.name][head], each, unit=True) for each in HEAD_MEASURES}
-            of = f" of {known.real:,} queries, evenly spaced" if known.sampled else " queries"
+            of = " query" if known.real == 1 else " queries"
+            of = f" of {known.real:,} queries, evenly spaced" if known.sampled else of
             without = f" · entropy{left_out(known)}" if known.few else ""
             first += f"   {joined(values)}"
             second = f"mean of {known.queries:,}{of}{without}   {step.name}"
