@@ -22,6 +22,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.machine import readable
+from tui_transformer.records import replace
 from tui_transformer.text.known_words import sample_sentence
 
 BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d+\.\d+) %")
@@ -175,6 +176,20 @@ async def test_the_same_seed_writes_the_same_text():
             await explorer.press("escape")
     assert len(texts[0]) == 16
     assert texts[0] == texts[1] != texts[2]
+
+
+async def test_settings_are_offered_and_copied_as_they_were_written_with_every_digit():
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W")
+        await set_numbers(explorer, temperature="0.12345678", top_p="0.87654321", seed="1234567")
+        settings = screen(explorer).writing.draft.settings
+        assert (settings.temperature, settings.top_p, settings.seed) == (0.12345678, 0.87654321, 1234567)
+        await set_numbers(explorer)
+        await set_numbers(explorer, top_k="3")
+        assert screen(explorer).writing.draft.settings == replace(settings, top_k=3)
+        await explorer.press("y")
+        line = explorer.app.clipboard
+        assert "--temperature 0.12345678 --top-p 0.87654321 --top-k 3 --sample-seed 1234567" in line
 
 
 async def test_writing_on_ends_by_itself_and_esc_halts_it():

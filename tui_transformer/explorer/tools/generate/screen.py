@@ -28,7 +28,7 @@ from tui_transformer.explorer.tools.generate import steering as adding
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
 from tui_transformer.explorer.tools.generate.view import GenerateView, TokenList, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
-from tui_transformer.explorer.tools.settings import read_number
+from tui_transformer.explorer.tools.settings import read_number, written_number
 from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -303,7 +303,8 @@ class GenerateScreen(ExplorerScreen[None]):
             return
         settings = draft.settings
         top_k = ("--top-k", str(settings.top_k)) if settings.top_k else ()
-        drawing = ("--temperature", f"{settings.temperature:g}", "--top-p", f"{settings.top_p:g}", *top_k)
+        temperature, top_p = map(written_number, (settings.temperature, settings.top_p))
+        drawing = ("--temperature", temperature, "--top-p", top_p, *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         count = len(draft.shares) or settings.max_new_tokens
         copy_line(self, shell_line(self.session, "generate", *own, "--max-new-tokens", str(count)))
@@ -357,7 +358,7 @@ class GenerateSettings(Dialog[Settings]):
     """
 
     def __init__(self, settings: Settings, field: str) -> None:
-        written = {key: f"{getattr(settings, key):g}" for key in NUMBERS}
+        written = {key: written_number(getattr(settings, key)) for key in NUMBERS}
         switched = {key: OFF_ON[bool(getattr(settings, key))] for key in SWITCHES}
         super().__init__("How the next token is chosen")
         self._settings = settings
