@@ -12,7 +12,8 @@ from tui_transformer import fit_lens, logit_lens
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import lens_of, words_at
-from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.changes import Scale, Set
+from tui_transformer.engine.edits import Ablate, Change, Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.learning.corpora import lines_of
@@ -52,6 +53,19 @@ def test_an_earlier_layer_goes_through_the_final_norm_and_the_head_edited_as_the
     trace = trace_of(REFERENCES / "gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
     spelled = lens.spell(trace, lens.depths[-1], range(5))
     assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
+
+
+MEAN = Ablate("decoder.norm", (range(5), range(32)), mean=True)
+
+
+@pytest.mark.parametrize("edit", [Scale("output.logits", 0.3), Set("decoder.norm", 2.0, rows=1), MEAN])
+def test_edits_of_the_norm_and_of_the_logits_hold_for_every_depth(edit: Change) -> None:
+    trace = trace_of(REFERENCES / "gpt2").edited([edit])
+    lens, whole = lens_of(trace.program), trace["output.logits"]
+    parts = [lens.logits(trace, lens.depths[-1], range(row, row + 1)) for row in range(5)]
+    np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-9)
+    plain = trace_of(REFERENCES / "gpt2")
+    assert not np.allclose(lens.logits(trace, lens.depths[0], range(5)), lens.logits(plain, lens.depths[0], range(5)))
 
 
 def test_of_equal_words_the_first_are_spelled_and_none_without_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from tui_transformer.analysis.measurable import at_least, positions_in
 from tui_transformer.analysis.metrics import divergences, log_shares
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.edits import changed, of_sentence, widened
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import START
@@ -110,16 +111,21 @@ class Lens:
 
     @np.errstate(all="ignore")
     def logits(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Array:
-        """Tokens × vocabulary, on the device: the last steps run on the stream at a depth."""
+        """Tokens × vocabulary, on the device: the last steps run on the stream at a depth, with the edits of them."""
+        edits = [own for edit in trace.edits if (own := of_sentence(edit, item)) is not None]
+        wide = rows  # a mean over the tokens needs all of them
+        for step in self.steps:
+            wide = widened(edits, step.name, (wide, range(step.shape[-1])))[0]
         width = trace.program.shape(depth.step)[-1]
-        state = trace.backend.floats(trace.window(depth.step, (rows, range(width)), item))
+        state = trace.backend.floats(trace.window(depth.step, (wide, range(width)), item))
         if depth.layer in self.tuned:
             state = self.tuned[depth.layer].of(trace.backend, state)
         values: dict[str, Array] = {self.state: state[None]}
         for step in self.steps:
             inputs = [values[name] if name in values else trace.array(name) for name in step.inputs]
-            values[step.name] = step.op.forward(trace.backend, *inputs)
-        return values[self.steps[-1].name][0]
+            result = step.op.forward(trace.backend, *inputs)
+            values[step.name] = changed(edits, step.name, trace.backend, result, (wide, range(step.shape[-1])))
+        return values[self.steps[-1].name][0][rows.start - wide.start : rows.stop - wide.start]
 
     def divergences(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Host:
         """Σ p (ln p − ln q) at tokens, in nats: from what the model answers, p, to what is spelled there, q."""
