@@ -283,11 +283,9 @@ class GenerateScreen(ExplorerScreen[None]):
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""
         if self.writing.waits(self.action_explore) or (draft := self.writing.draft) is None:
             return
-        ids, source = draft.state.ids, draft.writer.source
+        ids = draft.state.ids
         try:
-            bare = replace(
-                self.session, text="", ids=source or ids, decoder_text="", decoder_ids=ids if source else None, edits=()
-            )
+            bare = adding.reading(self.session, ids, draft.writer.source)
             session = bare.with_edits(*of_pass(draft.writer.edits, bare.base.program, 0))
             _ = session.trace
         except InputError as error:

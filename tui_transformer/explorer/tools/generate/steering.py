@@ -11,9 +11,11 @@ from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import defaults_of
+from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
-from tui_transformer.records import dataclass
+from tui_transformer.model.options import PLAIN
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import Written, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -73,6 +75,23 @@ def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
         return target.ids
     padded = session.ids is not None or session.mask is not None
     return writer.unpadded(ids, session.mask) if padded else ids
+
+
+def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> Session:
+    """A session without edits on a text that was written: its words, where they are read as these tokens."""
+    words = token_texts(session.model, ids)
+    if source:
+        bare = replace(session, edits=(), targets=None, decoder_text="", decoder_ids=ids)
+        read, text = bare.with_decoder_text, "".join(words[1:])
+    else:
+        alone = replace(session, edits=(), targets=None, batch=(), item=0, mask=None, pair=None, framing=PLAIN)
+        bare = replace(alone, text="", ids=ids)
+        read, text = bare.with_text, "".join(words)
+    try:
+        worded = read(text)
+    except InputError:
+        return bare
+    return worded if worded.predicted == ids else bare
 
 
 def resteered(session: Session, edit: Add | None) -> Session:
