@@ -12,6 +12,7 @@ from tui_transformer.analysis.expert_load import expert_load, expert_step, exper
 from tui_transformer.analysis.score import likely_at, score
 from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.changes import Scale
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import LOGITS, cross_entropy
 from tui_transformer.engine.program import PROBABILITIES
@@ -80,6 +81,14 @@ def test_every_token_by_hand(short: Trace) -> None:
         assert token.rank == 1 + sum(shares > shares[target])
     assert scored.log_probability == pytest.approx(sum(math.log(token.probability) for token in scored.tokens))
     assert scored.perplexity == pytest.approx(math.exp(-scored.log_probability / 2))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_perplexity_of_what_is_no_number_is_none(short: Trace) -> None:
+    broken = short.edited([Scale("output.logits", 1e30), Scale("output.logits", 1e30)] * 6)
+    scored = score(broken, TARGETS)
+    assert np.isnan(scored.log_probability)
+    assert np.isnan(scored.perplexity)
 
 
 def test_what_cannot_be_scored_is_refused(short: Trace) -> None:

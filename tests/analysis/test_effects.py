@@ -67,6 +67,15 @@ def test_effects_at_all_positions_are_sums(block, budget):
         assert (effect.change, effect.divergence) == pytest.approx((change, divergence), rel=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_divergence_of_what_is_no_number_is_none():
+    trace = trace_of("decoder")
+    broken = trace.edited([Scale("output.logits", 1e308), Scale("output.logits", 1e308)])
+    for before, after in ((broken, broken), (trace, broken), (broken, trace)):
+        measured = effect_alone(before, after, range(1))
+        assert np.isnan([measured.change, measured.size]).all()
+
+
 def test_without_a_vocabulary_head_the_effect_is_the_relative_change_of_the_last_step():
     trace = Model.load("attention", device="cpu", dtype="float64").trace()
     ((_, zero),) = effects(trace, every(trace.program, "head"))

@@ -70,6 +70,11 @@ class Effect:
         return next(value for value in (self.divergence, self.relative) if value is not None)
 
 
+def by_size(effect: Effect) -> float:
+    """To sort by, the largest first; what is no number before all."""
+    return -math.inf if math.isnan(effect.size) else -effect.size
+
+
 def _cells(found: tuple[Target, Effect]) -> Iterator[dict[str, Any]]:
     target, effect = found
     yield {"target": str(target), **vars(target), **vars(effect)}

@@ -58,7 +58,7 @@ def log_shares(logits: Host) -> Host:
 
 def divergences(before: Host, after: Host) -> Host:
     """Σ p (ln p − ln q) along the last axis, in nats, from ln p and ln q; a share of 0 before adds nothing."""
-    terms = np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(before))
+    terms = np.multiply(np.exp(before), before - after, where=~np.isneginf(before), out=np.zeros_like(before))
     return np.asarray(terms.sum(axis=-1))
 
 

@@ -64,7 +64,7 @@ class Score:
     def perplexity(self) -> float:
         """E to the mean of −ln p: among so many equally likely tokens the model is lost. ∞ where one is impossible."""
         mean = -self.log_probability / len(self.tokens)
-        return math.exp(mean) if mean < math.log(1e308) else math.inf
+        return math.inf if mean >= math.log(1e308) else math.exp(mean)
 
 
 def score(

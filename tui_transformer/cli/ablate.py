@@ -83,7 +83,7 @@ class Ablate(Featured):
 
     def _rank(self, session: Session) -> None:
         """Write every target with the effect of ablating it alone, the largest first."""
-        from tui_transformer.analysis.effects import effects
+        from tui_transformer.analysis.effects import by_size, effects
         from tui_transformer.cli.metrics import answers, chosen, effect_data, positions_of, where
         from tui_transformer.engine.targets import every
 
@@ -92,7 +92,7 @@ class Ablate(Featured):
         positions = positions_of(session, self.position)
         metric, means = chosen(session, self), self._means(session, targets)
         measured = effects(trace, targets, mean=self.mean, means=means, positions=positions, metric=metric)
-        ranked = sorted(counted(measured, targets), key=lambda pair: -pair[1].size)
+        ranked = sorted(counted(measured, targets), key=lambda pair: by_size(pair[1]))
         if self.format == "csv":
             names = tuple(effect_data(ranked[0][1]))
             rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranked)

@@ -54,7 +54,7 @@ def percent(share: float) -> str:
 
 def signed_percent(change: float) -> str:
     """A relative change: `+8.7 %`, `−13.3 %`; `<0.01 %` where its size is less."""
-    sign = "" if abs(change) < LEAST else "+" if change > 0 else "−"
+    sign = "+" if change >= LEAST else "−" if change <= -LEAST else ""
     return f"{sign}{percent(abs(change))}"
 
 

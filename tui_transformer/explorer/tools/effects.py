@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from rich.text import Text
 
-from tui_transformer.analysis.effects import Effect, answer_step, effects
+from tui_transformer.analysis.effects import Effect, answer_step, by_size, effects
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
@@ -146,7 +146,7 @@ class Search:
         """The targets whose effect is known, the largest first, or last."""
         effects = self.known.effects
         known = [index for index, target in enumerate(self.targets) if target in effects]
-        known.sort(key=lambda index: -effects[self.targets[index]].size)
+        known.sort(key=lambda index: by_size(effects[self.targets[index]]))
         return known[::-1] if reverse else known
 
     def find(self, hand_over: Callable[[Effects], object], task: Task) -> Effects:
