@@ -202,7 +202,7 @@ def broken(trace: Trace, names: Sequence[str]) -> Trace:
             ordered += [new.pop(name) for name in step.inputs if name in new]  # right before what reads them first
             ordered.append(step)
         program = Program(tuple(ordered), program.aliases, program.weights, program.givens)
-        trace = Trace(program, trace.weights, trace.givens, trace.budget)
+        trace = replace(trace, program=program, edits=(), base=None, _held={})
     return trace
 
 

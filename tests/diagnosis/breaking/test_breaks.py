@@ -46,6 +46,8 @@ def test_a_break_changes_what_it_says():
     # without the division, scores stay as they are
     trace = broken(right, ("no-scale",))
     assert np.array_equal(trace[f"{ATTENTION}.scaled"], trace[f"{ATTENTION}.scores"])
+    assert [trace.word(3), trace.target_word(3), trace.title] == [right.word(3), right.target_word(3), right.title]
+    assert not trace.word(3).isdecimal()
     # a mask turned around shows what was hidden
     step = "decoder.0.self_attention.weights"
     before, after = (trace[step] for trace in (TRACES["copy"], broken(TRACES["copy"], ("mask-around",))))

@@ -366,28 +366,6 @@ async def test_a_draw_is_told_with_its_number_and_the_sums_that_it_fell_between(
         await explorer.shown("r = ", "falls between", "the share of")
 
 
-@pytest.mark.parametrize(
-    ("model", "texts"),
-    [("story", ("Once there was",)), ("story", ("A dog ran", "Once there was a big")), ("dates", ())],
-)
-async def test_a_text_opens_alone_as_its_words_that_can_be_edited(model: str, texts: list[str]) -> None:
-    async with exploring(WIDE, model=model, text=texts[0] if texts else None) as explorer:
-        if len(texts) > 1:
-            explorer.parts.port.change(explorer.session.with_batch(tuple(texts)))
-            await explorer.settled()
-        explorer.parts.port.change(explorer.session.with_targets([1] * len(explorer.session.predicted)))
-        await explorer.press("W", "space", "space")
-        ids = written(explorer)
-        await explorer.press("E")
-        session = explorer.session
-        assert (session.predicted, session.batch, session.targets) == (ids, (), None)
-        text = session.decoder_text if model == "dates" else session.text
-        assert text
-        assert "Ġ" not in text
-        edited = session.with_decoder_text(text) if model == "dates" else session.with_text(f"{text} a")
-        assert edited.predicted[: len(ids)] == ids
-
-
 async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_with_them():
     async with exploring(WIDE, model="decoder", sizes={"layers": 1}) as explorer:
         plain = explorer.session

@@ -16,7 +16,7 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.edit_format import Written, written
+from tui_transformer.session.edit_format import Written, broken, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import steered, steering
@@ -60,7 +60,8 @@ class Start:
         others = tuple(edit for edit in edits if edit is not own)
         place = next((at for at, edit in enumerate(edits) if edit is own), len(edits))
         writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, others)
-        said = (defaults.note, "the model writes with the edits of the explorer" if edits else "", *remarks)
+        whole = f"the model writes as it is, without what is {broken(session)}" if session.breaks else ""
+        said = (defaults.note, whole, "the model writes with the edits of the explorer" if edits else "", *remarks)
         return cls(writer, others, place, tuple(filter(None, said)))
 
     def beside(self, edit: Add | None) -> tuple[Change, ...]:
@@ -79,16 +80,12 @@ def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
 
 def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> Session:
     """A session without edits on a text that was written: its words, where they are read as these tokens."""
-    words = token_texts(session.model, ids)
-    if source:
-        bare = replace(session, edits=(), targets=None, decoder_text="", decoder_ids=ids)
-        read, text = bare.with_decoder_text, "".join(words[1:])
-    else:
-        alone = replace(session, edits=(), targets=None, batch=(), item=0, mask=None, pair=None, framing=PLAIN)
-        bare = replace(alone, text="", ids=ids)
-        read, text = bare.with_text, "".join(words)
+    words, alone = token_texts(session.model, ids), replace(session, edits=(), targets=None)
+    if not source:
+        alone = replace(alone, batch=(), item=0, mask=None, pair=None, framing=PLAIN)
+    bare = replace(alone, decoder_text="", decoder_ids=ids) if source else replace(alone, text="", ids=ids)
     try:
-        worded = read(text)
+        worded = bare.with_decoder_text("".join(words[1:])) if source else bare.with_text("".join(words))
     except InputError:
         return bare
     return worded if worded.predicted == ids else bare
