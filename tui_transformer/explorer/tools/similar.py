@@ -128,7 +128,7 @@ class SimilarScreen(Overview, tool="similar"):
             share = float(shares[row, column])
             return minus(f"{share:+.3f}"), share
 
-        cells = WordCells(_words(self.session), _words(other), cell, scale)
+        cells = WordCells(_words(self.session), _words(other), cell, scale, number=lambda _: "")
         self.query_one(WordTable).show(cells, (row, column))
         self.query_one(Legend).show(scale, note="what a pair of tokens gives to the cosine")
 

@@ -30,7 +30,7 @@ class WordCells:
     columns: tuple[str, ...]
     cell: Callable[[int, int], tuple[str, float] | None]
     scale: Scale
-    number: Callable[[float], str] = short_number
+    number: Callable[[float], str] = short_number  # as it is written beside the word; "" where that says it
 
 
 class WordTable(GridWidget, can_focus=True):
@@ -116,7 +116,7 @@ class WordTable(GridWidget, can_focus=True):
         if line:
             return number if line == 1 and below else ""
         room = width - 2
-        if below or width < 11:  # a share of two digits has room from there on
+        if below or width < 11 or not number:  # a share of two digits has room from there on
             return word
         behind = f" {number:>7}" if width >= _WITH_NUMBER else f" {value:.2f}".replace(" 0.", " .").rjust(5)
         return fit_label(word, room - len(behind)) + behind

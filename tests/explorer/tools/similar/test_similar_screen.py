@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
+from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.similar import SimilarScreen
@@ -54,6 +56,10 @@ async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
 async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_what_is_pooled():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         screen = await compared(explorer, "2 33 8")
+        # each pair once, though a column has room for two numbers
+        lines = [line for line in explorer.text.splitlines() if re.match(r"│ *\S+ +[+−]\d\.\d{3}", line)]
+        shares = [[minus(f"{share:+.3f}") for share in row] for row in screen.compared[-1][1].shares]
+        assert [re.findall(r"[+−]?\d*\.\d+", line) for line in lines] == shares
         await explorer.press("/")
         await explorer.answer("2 17 40 8 9")
         await explorer.until(lambda: len(screen.compared) == 2)
