@@ -11,6 +11,7 @@ from graphed import FED, IDS, off, reference, with_features
 from reference import REFERENCES
 
 from tui_transformer import Graph, InputError, Model, Scale, Set, Trace, graph
+from tui_transformer.analysis.graph import label_of
 from tui_transformer.errors import UsageError
 
 FAMILIES = (
@@ -62,6 +63,18 @@ def test_edges_into_a_feature_and_its_biases_sum_to_its_pre_activation(
     errors = {node.place for node in found.nodes if node.kind == "error"}
     assert bool(errors) != replace
     assert found.replacement == 1.0 or not replace
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_features_of_what_is_embedded_are_at_its_tokens(replace: bool) -> None:
+    trace, model = with_features(*PLACES[1], replace=replace), Model.load(REFERENCES / "gpt2")
+    found = graph(trace)
+    nodes = [node for node in found.nodes if node.kind == "feature"]
+    assert nodes
+    for node in nodes:
+        word = trace.word(int(trace.givens["input.ids"][0][node.token])) if found.words else ""
+        assert found.word(node) == word
+        assert bool(label_of(model, found, node)) == bool(word)
 
 
 class Frozen:

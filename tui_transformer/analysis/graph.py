@@ -110,9 +110,11 @@ def label_of(model: Model, graph: Graph, node: GraphNode) -> str:
     if node.kind == "logit":
         number, word = node.number or 0, graph.word(node)
         return model.target_label(number) if model.target_word(number) == word else token_label(word)
-    token = graph.ids[node.stack][node.token]
+    ids = graph.ids.get(node.stack) or next(iter(graph.ids.values()), ())
+    if node.token >= len(ids):
+        return ""
     is_written = node.stack == "decoder" and len(graph.words) > 1
-    return model.target_label(token) if is_written else model.word_label(token)
+    return model.target_label(ids[node.token]) if is_written else model.word_label(ids[node.token])
 
 
 def _row(trace: Trace, step: Step, position: int | None) -> int:

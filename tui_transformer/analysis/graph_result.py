@@ -161,7 +161,7 @@ class Graph:
         """The word of a node's token; of a logit, that which it is of."""
         if node.kind == "logit":
             return self.answers[node.number or 0]
-        words = self.words.get(node.stack, ())
+        words = self.words.get(node.stack) or next(iter(self.words.values()), ())  # what is embedded is of the first
         return words[node.token] if node.token < len(words) else ""
 
     def called(self, node: GraphNode) -> str:
