@@ -44,12 +44,12 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_040, 38),
+    "analysis": (8_055, 38),
     "cli": (7_255, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_552, 26),
+    "diagnosis": (6_555, 26),
     "engine": (7_370, 33),
-    "explorer": (26_065, 125),
+    "explorer": (26_080, 125),
     "features": (1_015, 5),
     "generation": (1_205, 6),
     "guide": (515, 3),
