@@ -1,8 +1,7 @@
-"""The training loop, one step at a time: whoever drives it can pause, change the learning rate, save and go on."""
+"""The trainer that settings describe, and its loop, a step at a time: whoever drives it can pause, save and go on."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 import zlib
@@ -369,7 +368,7 @@ def _new(settings: Settings, lines: Sequence[str]) -> Model:
     model = Model.load(architecture, vocabulary=words, device=settings.device, dtype=settings.dtype, **sizes)
     embedding = NewEmbedding(settings.embedding, vectors)
     weights = Weights(model.backend, embedding.over(initial_weights(settings.seed), settings.seed))
-    return dataclasses.replace(model, weights=weights, embedding=embedding)
+    return replace(model, weights=weights, embedding=embedding)
 
 
 def initial_weights(seed: int) -> Reader:

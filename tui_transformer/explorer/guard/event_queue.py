@@ -149,8 +149,9 @@ class InTurn:
         if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
         before, screen = self._waiting[-1] if self._waiting else (self._behind and self._now, self._screen())
-        leads_on = _is_escape(before) and not (_is_escape(event) or getattr(event, "key", "") == "q")  # pressed again
-        self._waiting.append((event, None if screen is None or leads_on else self._screen()))
+        if _is_escape(before) and not (_is_escape(event) or getattr(event, "key", "") == "q"):  # pressed again to leave
+            screen = None  # whichever the escape leads to; so it is of all that is typed behind this
+        self._waiting.append((event, screen and self._screen()))
         if self._behind is None:
             if not isinstance(event, events.MouseMove):  # nothing follows it that says that all have seen it
                 self._holds_until = time.monotonic() + HOLDS

@@ -218,6 +218,11 @@ def read_number(name: str, text: str, read: Callable[[str], float]) -> float:
         raise InputError(f"{name} {text!r} is not {kind}".lstrip()) from error
 
 
+def written_number(value: float) -> str:
+    """A number with every digit, as `read_number` has it back."""
+    return repr(value).removesuffix(".0")
+
+
 class SettingsScreen(Dialog[Model]):
     """A form of the model's settings; gives the changed model, or None where it is left or nothing differs.
 

@@ -28,7 +28,7 @@ from tui_transformer.explorer.tools.generate import steering as adding
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
 from tui_transformer.explorer.tools.generate.view import GenerateView, TokenList, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
-from tui_transformer.explorer.tools.settings import read_number
+from tui_transformer.explorer.tools.settings import read_number, written_number
 from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -300,7 +300,7 @@ class GenerateScreen(ExplorerScreen[None]):
             return
         settings = draft.settings
         top_k = ("--top-k", str(settings.top_k)) if settings.top_k else ()
-        temperature, top_p = (repr(each).removesuffix(".0") for each in (settings.temperature, settings.top_p))
+        temperature, top_p = map(written_number, (settings.temperature, settings.top_p))
         drawing = ("--temperature", temperature, "--top-p", top_p, *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         count = len(draft.shares) or settings.max_new_tokens
@@ -355,7 +355,7 @@ class GenerateSettings(Dialog[Settings]):
     """
 
     def __init__(self, settings: Settings, field: str) -> None:
-        written = {key: repr(getattr(settings, key)).removesuffix(".0") for key in NUMBERS}
+        written = {key: written_number(getattr(settings, key)) for key in NUMBERS}
         switched = {key: OFF_ON[bool(getattr(settings, key))] for key in SWITCHES}
         super().__init__("How the next token is chosen")
         self._settings = settings

@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.keymap import first_key, hint, key_line
 from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
 from tui_transformer.explorer.tools.checkpoints import open_run
 from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
-from tui_transformer.explorer.tools.settings import read_number
+from tui_transformer.explorer.tools.settings import read_number, written_number
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.tools.train.panel import TrainPanel, brief
 from tui_transformer.explorer.tools.train.plan import FIRST, TEXTS, Plan, TrainForm
@@ -173,7 +173,7 @@ class TrainScreen(ExplorerScreen[None]):
             return rate
 
         check, answered = reading(read, self.training.set_rate)
-        value, hint = repr(self.training.rate).removesuffix(".0"), "the highest of the schedule, from the next step on"
+        value, hint = written_number(self.training.rate), "the highest of the schedule, from the next step on"
         self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
 
     def action_save(self) -> None:
