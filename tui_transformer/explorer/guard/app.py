@@ -164,9 +164,14 @@ class GuardedApp(App[None]):
             await super()._dispatch_message(message)
 
     async def run_action(self, action: Any, default_namespace: DOMNode | None = None, *more: Any, **named: Any) -> bool:
-        """Do what a key stands for, on a screen that was opened meanwhile once it is composed; what fails is said."""
+        """Do what a key stands for, on a screen that was opened meanwhile once it is composed; what fails is said.
+
+        What it was meant for may be gone meanwhile, or be about to end with the program: then it does nothing.
+        """
         if isinstance(default_namespace, Screen) and not default_namespace.is_mounted:
             self.in_turn.again()
+            return True
+        if isinstance(default_namespace, Widget) and not is_there(default_namespace):
             return True
         with saying_what_fails(self):
             return await super().run_action(action, default_namespace, *more, **named)

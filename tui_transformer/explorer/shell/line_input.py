@@ -81,8 +81,6 @@ class LineInput(Input):
             self.post_message(SuggestionReady(value, self.completion))
 
     def action_complete(self) -> None:
-        if not self.is_attached:
-            return  # the key came late: what was typed into is gone
         if self.completion is None:
             self.screen.focus_next()
             return

@@ -383,3 +383,14 @@ async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_wit
         await explorer.press("E")
         assert (explorer.session.trace[name] == 0).all()
         assert "decoder.0.self_attention.context → 0" in explorer.text
+
+
+async def test_a_key_for_a_screen_that_is_gone_does_nothing():
+    async with exploring(NARROW, model="decoder") as explorer:
+        await explorer.press("W")
+        left = screen(explorer)
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+        for action in ("turn_back('undo')", "leave"):
+            assert await explorer.app.run_action(action, left)
+        assert not explorer.app.failures.told
