@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from driving import Explorer, exploring
+import asyncio
+
+from driving import NARROW, SMALL, Explorer, exploring
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.matrix import TextPane
+from tui_transformer.explorer.shell.dialog import Page
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 
@@ -56,3 +60,21 @@ async def test_a_bar_that_comes_back_stands_where_the_words_are_scrolled_to():
         await show(60)
         assert pane.show_vertical_scrollbar
         assert pane.vertical_scrollbar.position == pane.scroll_y == 0
+
+
+async def test_a_bar_does_not_come_and_go_for_good_where_it_takes_the_last_column_of_a_text(monkeypatch):
+    layouts, lay_out = [], Screen._refresh_layout
+    monkeypatch.setattr(
+        Screen, "_refresh_layout", lambda *given, **named: [layouts.append(1), lay_out(*given, **named)]
+    )
+    async with exploring(NARROW) as explorer:
+        for key in ("t", "question_mark"):  # the card of a tour, and one that lies over it
+            await explorer.press(key)
+            for size in ((5, 19), (7, 4), (3, 19)):
+                await explorer.resize(*size)
+                await asyncio.sleep(0.05)
+                layouts.clear()
+                await asyncio.sleep(0.1)
+                assert not layouts, (key, size)
+        await explorer.resize(*SMALL)
+        assert explorer.app.screen.query_one(Page).show_vertical_scrollbar

@@ -38,7 +38,7 @@ from textual.widget import Widget
 from textual.widgets._tooltip import Tooltip
 
 from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens, call_from_thread
-from tui_transformer.explorer.guard.scroll_bars import kept_lines
+from tui_transformer.explorer.guard.scroll_bars import kept_lines, with_room
 from tui_transformer.records import dataclass
 
 Spans = list[tuple[int, int]]
@@ -327,6 +327,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (Stylesheet, "_parse_rules"): _parse_rules,
     (Stylesheet, "apply"): _apply,
     (RuleSet, "__hash__"): object.__hash__,  # the same, without a call of Python for each rule and widget
+    (Widget, "_refresh_scrollbars"): with_room(Widget._refresh_scrollbars),
     (ScrollBar, "render_lines"): kept_lines(Widget.render_lines),
 }
 USUAL: Mapping[tuple[type, str], Any] = {place: getattr(*place) for place in LEAN}

@@ -1,7 +1,7 @@
 """Scroll bars that know how large the content is, and where it stands, without a new layout of the screen.
 
-Of Textual 8.2: a new size of the content lays out the whole screen, a bar that comes back stands where it stood, and
-to draw one costs as much as 20 lines of a matrix.
+Of Textual 8.2: a new size of the content lays out the whole screen, a bar that comes back stands where it stood, to
+draw one costs as much as 20 lines of a matrix, and one that takes the last column of a text comes and goes for good.
 """
 
 from __future__ import annotations
@@ -46,6 +46,26 @@ def put_bars(view: Widget) -> None:
         view.vertical_scrollbar.refresh()
     if view.show_horizontal_scrollbar and view.show_vertical_scrollbar:
         view.scrollbar_corner.refresh()
+
+
+def with_room(refresh: Callable[[Widget], None]) -> Callable[[Widget], None]:
+    """Decides on bars as Textual does, but for one that would leave no column of the text beside it.
+
+    Nothing is left to scroll there then, so that the bar goes; the text is there again, and so is the bar.
+    """
+
+    def refresh_bars(view: Widget) -> None:
+        styles, parts = view.styles, [part for part in view.children if part.display]
+        taken = max((part.gutter.width + part.styles.margin.width for part in parts), default=0)
+        room = view.container_size.width - styles.scrollbar_size_vertical - taken
+        if parts and room < 1 and (styles.overflow_x, styles.overflow_y) == ("hidden", "auto"):
+            view.show_vertical_scrollbar = False
+            if view._vertical_scrollbar is not None:
+                view.vertical_scrollbar.display = False
+        else:
+            refresh(view)
+
+    return refresh_bars
 
 
 MOST_KEPT = 64
