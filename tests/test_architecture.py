@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_780, 38),
     "diagnosis": (6_555, 26),
     "engine": (7_370, 33),
-    "explorer": (26_110, 125),
+    "explorer": (26_130, 125),
     "features": (1_015, 5),
     "generation": (1_205, 6),
     "guide": (515, 3),

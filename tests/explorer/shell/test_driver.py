@@ -154,7 +154,7 @@ class Slow(App[None]):
     def waiting(self) -> int:
         return 0 if self.handles else len(self.taken)
 
-    async def _post_message(self, message: Message) -> bool:
+    def post_message(self, message: Message) -> bool:
         self.taken.append(message)
         return True
 

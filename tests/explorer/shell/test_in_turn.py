@@ -6,14 +6,18 @@ import asyncio
 from typing import ClassVar
 
 from driving import MEDIUM, NARROW, exploring
-from textual import events
+from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Button, Input, Static
+from textual.widget import Widget
+from textual.widgets import Button, Input, OptionList, Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.app import GuardedApp
+from tui_transformer.explorer.guard.compositor import compose_leanly
 from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.overview import Overview
@@ -273,3 +277,45 @@ async def test_a_key_that_comes_to_a_screen_before_it_is_composed_is_handed_on_w
         assert not app.messages.text
         assert isinstance(app.screen, Opened)
         assert str(app.screen.query_one(Static).content) == "2"
+
+
+class Around(Vertical):
+    """A container that does nothing with keys, and remembers what came through it."""
+
+    def __init__(self, *children: Widget) -> None:
+        super().__init__(*children)
+        self.seen: list[Message] = []
+
+    async def _on_message(self, message: Message) -> None:
+        self.seen.append(message)
+        await super()._on_message(message)
+
+
+class Nested(App[None]):
+    """A list in a container in one that listens to it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "count")]
+    counted, marked = 0, -1
+
+    def compose(self) -> ComposeResult:
+        yield Around(OptionList("one", "two"))
+
+    @on(OptionList.OptionHighlighted)
+    def _mark(self, event: OptionList.OptionHighlighted) -> None:
+        self.marked = event.option_index
+
+    def action_count(self) -> None:
+        self.counted += 1
+
+
+async def test_messages_and_keys_go_past_widgets_that_do_nothing_with_them():
+    compose_leanly()
+    app = Nested()
+    async with app.run_test() as pilot:
+        app.query_one(OptionList).focus()
+        await pilot.press("down")
+        app.query_one(Around).seen.clear()
+        await pilot.press("down", "x")
+        seen = {type(message) for message in app.query_one(Around).seen}
+        assert not seen & {events.Key, OptionList.OptionHighlighted}
+        assert (app.marked, app.counted) == (app.query_one(OptionList).highlighted, 1)

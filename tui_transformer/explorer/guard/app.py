@@ -281,7 +281,7 @@ class KeptKeys:
                 if clashed := mapped.apply_keymap(app._keymap).clashed_bindings:
                     app.handle_bindings_clash(clashed, node)
                 self._kept[node] = app._keymap, own, len(own.key_to_bindings), mapped
-            pairs.append((node, mapped.copy()))
+            pairs.append((node, mapped))
         return pairs
 
 

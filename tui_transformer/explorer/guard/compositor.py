@@ -28,8 +28,8 @@ from textual.css.styles import RenderStyles, StylesBase
 from textual.css.stylesheet import Stylesheet
 from textual.css.types import EdgeType
 from textual.dom import DOMNode
-from textual.events import Key
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
@@ -37,7 +37,7 @@ from textual.style import Style as TextualStyle
 from textual.widget import Widget
 from textual.widgets._tooltip import Tooltip
 
-from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens, call_from_thread
+from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens, call_from_thread, forward_to_who_listens
 from tui_transformer.explorer.guard.scroll_bars import kept_lines, with_room
 from tui_transformer.records import dataclass
 
@@ -323,7 +323,8 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
     (App, "call_from_thread"): call_from_thread,
-    (Key, "_bubble_to"): bubble_to_who_listens,
+    (Message, "_bubble_to"): bubble_to_who_listens,
+    (Widget, "_forward_event"): forward_to_who_listens,
     (Stylesheet, "_parse_rules"): _parse_rules,
     (Stylesheet, "apply"): _apply,
     (RuleSet, "__hash__"): object.__hash__,  # the same, without a call of Python for each rule and widget

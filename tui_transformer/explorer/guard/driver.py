@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import selectors
 import signal
@@ -151,7 +150,8 @@ class TerminalDriver(MeasuringDriver, LinuxDriver):
                     pass
 
     def send_message(self, message: Message) -> None:
-        self._sent = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)
+        self._sent = sent = Future[bool]()
+        self._loop.call_soon_threadsafe(lambda: sent.set_result(self._app.post_message(message)))
 
     @property
     def _too_many(self) -> bool:

@@ -62,15 +62,28 @@ class Behind(Message, bubble=True):
         self.widget, self.number = widget, number
 
     def _bubble_to(self, widget: MessagePump) -> None:
-        super()._bubble_to(_first_above(widget, _rests))
+        _first_above(widget, _rests).post_message(self)
 
 
-def bubble_to_who_listens(key: events.Key, widget: MessagePump) -> None:
-    """Let a key go up to the first that does anything with keys, or still has something to do before it.
+def bubble_to_who_listens(message: Message, widget: MessagePump) -> None:
+    """Let a message go up to the first that does anything with it, or still has something to do before it.
 
-    Of Textual 8.2: it goes through the queue of every container around the focus, each for a fifth of a millisecond.
+    Of Textual 8.2: it goes through the queue of every container around the focus, each for a tenth of a millisecond.
     """
-    Message._bubble_to(key, _first_above(widget, lambda above: _rests(above) and not _takes_keys(type(above))))
+    kind: Any = type(message)
+    sender = message._sender
+    message._no_default_action = False
+    up = _first_above(widget, lambda above: _rests(above) and above is not sender and not _listens(type(above), kind))
+    up.post_message(message)
+
+
+def forward_to_who_listens(widget: Widget, event: events.Event) -> None:
+    """Hand an event to a widget, and a key straight to the first around it that does anything with keys."""
+    event._set_forwarded()
+    if isinstance(event, events.Key):
+        bubble_to_who_listens(event, widget)
+    else:
+        widget.post_message(event)
 
 
 def _first_above(widget: MessagePump, is_passed: Callable[[MessagePump], bool]) -> MessagePump:
@@ -91,9 +104,14 @@ def _queue(pump: MessagePump) -> Queue[Message | None]:
 
 
 @cache
-def _takes_keys(kind: type[MessagePump]) -> bool:
-    own = [vars(each) for each in kind.__mro__ if each is not Widget]
-    return any(name in ("on_key", "_on_key") or name.startswith("key_") for names in own for name in names)
+def _listens(kind: type[MessagePump], message: type[Any]) -> bool:
+    """Whether a kind of widget has a handler of its own for a kind of message."""
+    if issubclass(message, events.Key):
+        own = [vars(each) for each in kind.__mro__ if each is not Widget]
+        return any(name in ("on_key", "_on_key") or name.startswith("key_") for names in own for name in names)
+    name, kinds = message.handler_name, set(message.__mro__)
+    own = [vars(each) for each in kind.__mro__]
+    return any(name in names or f"_{name}" in names or kinds & {*names.get("_decorated_handlers", ())} for names in own)
 
 
 class InTurn:
@@ -228,7 +246,7 @@ class InTurn:
         return self._behind
 
     def _send(self, widget: Widget, number: int) -> bool:
-        if not (sent := widget.post_message(self.hold(widget, number))):
+        if not (sent := _first_above(widget, _rests).post_message(self.hold(widget, number))):
             self._forget()
         return sent
 
