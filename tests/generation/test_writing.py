@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
+from tui_transformer import generate
 from tui_transformer.engine.changes import Add, Apply, Scale, Set, standing
 from tui_transformer.engine.edits import Ablate, Edit, Patch
+from tui_transformer.engine.targets import Target
 from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
@@ -251,6 +253,25 @@ def test_edits_of_a_sentence_stand_where_they_were_made(steady):
     everywhere = [Ablate("decoder.1.self_attention.context", (range(1), range(len(last.ids)), range(16))), *edits[1:2]]
     patched = [*everywhere, Set(name, 1.0, rows=range(2, 3))]
     assert np.allclose(last.logits, steady.trace(ids=last.ids).edited(patched)["output.logits"][-1], atol=1e-10)
+
+
+def test_a_head_that_is_ablated_in_a_prompt_writes_nothing_behind_it_either(steady):
+    head = Target("head", "decoder.0.self_attention", 1).edits(steady.program(len(EDITED)))
+    asked = {"greedy": True, "max_new_tokens": 12}
+    silent = generate(steady, EDITED, edits=[Scale("0.self_attention.context", 0.0, heads=1)], **asked)
+    assert generate(steady, EDITED, edits=head, **asked) == silent != generate(steady, EDITED, **asked)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_an_edit_of_the_encoder_is_none_of_the_decoder(cached):
+    model = Model.load(REFERENCES / "vanilla-encoder-decoder", device="cpu", dtype="float64")
+    edits, source, ids = [Scale("embedding.output", 2.0)], [4, 5, 6], [1, 4, 7, 8, 5]
+    whole = model.trace(ids=source, decoder_ids=ids).edited(edits)
+    writer = Writer(model, Settings(greedy=True, use_cache=cached), Rules(), source, edits=edits)
+    state = writer.begin(ids[:2])
+    for token in ids[2:]:
+        state = writer.next(state, token)
+    np.testing.assert_allclose(state.logits, whole["output.logits"][-1], atol=1e-10)
 
 
 def test_what_is_of_one_sentence_alone_is_refused(steady):

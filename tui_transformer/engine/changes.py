@@ -359,10 +359,9 @@ class Place:
 
 
 def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change, Place], ...]:
-    """Changes with their places, but for those of what the pass does not compute, as an encoder."""
-    there = (*program.names, *program.weights)
-    here = (change for change in changes if any(f".{name}".endswith(f".{change.name}") for name in there))
-    return tuple((change, Place.from_name(program, array_of_numbers(program, change.name)[0])) for change in here)
+    """Changes, by the own names of steps, with their places; not those of what a pass leaves out, as an encoder."""
+    here = (change for change in changes if change.name in program.by_name or change.name in program.weights)
+    return tuple((change, Place.from_name(program, change.name)) for change in here)
 
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:

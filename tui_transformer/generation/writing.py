@@ -47,7 +47,8 @@ def generate(
         model: A decoder, or an encoder–decoder.
         prompt: A text or token IDs; of an encoder–decoder, what its decoder has written so far.
         source: The text or token IDs that the encoder of an encoder–decoder reads.
-        edits: Changes that are made in every pass; rows count from the beginning of the text.
+        edits: Changes that are made in every pass; rows count from the beginning of the text. Ablations of all tokens
+            of the prompt, as targets make them, are of all that follow, too.
         settings: Those of `Settings`: greedy, temperature, top_k, top_p, seed, max_new_tokens; by default as the
             model's folder says. What only a draw needs asks for one.
 
@@ -56,8 +57,11 @@ def generate(
     """
     read = model.encode(source).ids if isinstance(source, str) else tuple(source)
     defaults = defaults_of(model)
-    writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=edits)
-    ids: Ids = writer.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
+    ids: Ids = Writer(model, source=read).prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
+    lengths = (len(each) or 1 for each in ((read, ids) if model.has_decoder else (ids,)))
+    program = model.program(*lengths)
+    meant = [standing(program, edit) for edit in single(edits, program)]
+    writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=meant)
     stream, texts = TextStream(model, ids), list[str]()
     state = writer.begin(ids)
     end = state.finished
@@ -185,9 +189,9 @@ class Writer:
         self._ids: Ids = ()
         program = model.program(1, 1)
         self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
-        self.edits = tuple(standing(program, edit) for edit in single(edits, program))
-        for edit in self.edits:
-            array_of_numbers(program, edit.name)
+        meant = (standing(program, edit) for edit in single(edits, program))
+        # by their own names: the end of one of the encoder's may be that of another where its steps are not
+        self.edits = tuple(replace(edit, name=array_of_numbers(program, edit.name)[0]) for edit in meant)
 
     # Writing
 
