@@ -189,8 +189,13 @@ def test_any_edits_are_measured_each_alone_in_their_order(traces):
         for got, own in zip(found, lists, strict=True):
             wanted = effect_alone(trace, trace.edited(own), metric=metric)
             assert (got.change, got.value) == pytest.approx((wanted.change, wanted.value), abs=1e-12)
-    effects_of(trace, edits, metric=Metric("logit", (3,)), before=lambda step: passes.append(step.name))
+    metric = Metric("logit", (3,))
+    effects_of(trace, edits, metric=metric, before=lambda step: passes.append(step.name))
     assert passes.count("decoder.1.self_attention.output") == 5  # contexts, 0.output, two together, either weight
+    several = [Scale("*.self_attention.context", 0.0, heads=[0, 1]), Scale("0.output", 2.0)]
+    alone = [effect_alone(trace, trace.edited([edit]), metric=metric).value for edit in several]
+    for given in (several, [several[:1], (edit for edit in several[1:])]):
+        assert [each.value for each in effects_of(trace, given, metric=metric)] == pytest.approx(alone)
     assert effects_of(trace, []) == []
     with pytest.raises(InputError, match="no step is called"):
         effects_of(trace, [Set("9.output", 0.0)])

@@ -315,3 +315,12 @@ def test_lists_and_patterns_act_while_a_text_is_written():
     each = [Scale(f"{i}.self_attention.context", 0.0, heads=head) for i in range(3) for head in (0, 2)]
     texts = [generate(model, "Once there", edits=edits, max_new_tokens=8) for edits in (listed, each, [])]
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_edits_of_a_generator_are_made_and_no_list_of_experiments_is_refused(trace):
+    edits = [Scale(CONTEXT, 0.0, heads=head) for head in (0, 2)]
+    given = trace.edited(edit for edit in edits)
+    assert len(given.edits) == 2
+    assert_same(given, trace.edited(edits), [STREAM])
+    with pytest.raises(UsageError, match="a list of edits or more"):
+        trace.edited_each([])

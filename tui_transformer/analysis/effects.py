@@ -34,7 +34,7 @@ from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Region, cells, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.edits import Change
+from tui_transformer.engine.edits import Change, single
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.targets import Target, every, parse
@@ -138,7 +138,8 @@ def effects_of(
     Raises:
         InputError: As `Trace.edited`, or the metric cannot be measured.
     """
-    alone = [list(each) if isinstance(each, Sequence) else [each] for each in edits]
+    lists = ([each] if hasattr(each, "placed") else each for each in edits)
+    alone = [list(single(each, trace.program)) for each in lists]
     item = item_of(trace, item)
     alike = sorted(enumerate(alone), key=lambda each: sorted(_changed(trace, each[1])))
     known = dict(_experiments(trace, alike, positions, item, metric, before, rows))

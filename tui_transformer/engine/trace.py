@@ -240,8 +240,7 @@ class Trace(Mapping[str, Host]):
 
     def window(self, name: str, region: Region, item: int | None = None) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
-        name = self.program.named(name)
-        part = self._values.part(name, region)
+        part = self._values.part(name := self.program.named(name), region)
         return self._read_only(part if name in self.program.weights else part[item_of(self, item)])
 
     def blocks(
@@ -306,9 +305,10 @@ class Trace(Mapping[str, Host]):
         Raises:
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
-        if not isinstance(edits, Iterable) or not all(hasattr(edit, "placed") for edit in edits):
+        made: tuple[Any, ...] = tuple(edits) if isinstance(edits, Iterable) else (None,)
+        if not all(hasattr(edit, "placed") for edit in made):
             raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale, Project or Apply: edited([…])")
-        return self._with(edits, self.givens, budget) if edits else self
+        return self._with(made, self.givens, budget) if made else self
 
     def edited_each(self, edits: Sequence[Sequence[Change]], budget: int | None = None) -> Trace:
         """As `edited`, several experiments in one: a batch with this sentence once for every list of edits.
@@ -317,10 +317,10 @@ class Trace(Mapping[str, Host]):
 
         Raises:
             InputError: As `edited`, or an edit of a weight: all sentences have the same.
-            UsageError: This is a trace of several sentences.
+            UsageError: This is a trace of several sentences, or there is no list.
         """
-        if self.batch != 1:
-            raise UsageError("edited_each is of a single sentence: take one of them")
+        if self.batch != 1 or not edits:
+            raise UsageError("edited_each is of a single sentence, and of a list of edits or more: [[…], […]]")
         changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in single(own, self.program)]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
