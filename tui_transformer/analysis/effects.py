@@ -138,7 +138,7 @@ def effects_of(
     Raises:
         InputError: As `Trace.edited`, or the metric cannot be measured.
     """
-    lists = ([each] if hasattr(each, "placed") else each for each in edits)
+    lists = (each if isinstance(each, Iterable) else [each] for each in edits)
     alone = [list(single(each, trace.program)) for each in lists]
     item = item_of(trace, item)
     alike = sorted(enumerate(alone), key=lambda each: sorted(_changed(trace, each[1])))

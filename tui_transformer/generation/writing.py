@@ -191,7 +191,8 @@ class Writer:
         self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
         meant = (standing(program, edit) for edit in single(edits, program))
         # by their own names: the end of one of the encoder's may be that of another where its steps are not
-        self.edits = tuple(replace(edit, name=array_of_numbers(program, edit.name)[0]) for edit in meant)
+        named = ((edit, array_of_numbers(program, edit.name)[0]) for edit in meant)
+        self.edits = tuple(replace(edit, name=name) for edit, name in named)  # type: ignore[type-var]
 
     # Writing
 
