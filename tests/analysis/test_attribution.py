@@ -9,6 +9,7 @@ from reference import REFERENCES
 
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.circuits import chance, circuits, compositions, words_of
+from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.input_attribution import (
     gradient_times_input,
     gradients_of,
@@ -16,7 +17,7 @@ from tui_transformer.analysis.input_attribution import (
     integrated_gradients,
 )
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.engine.changes import Add, Set
+from tui_transformer.engine.changes import Add, Project, Scale, Set
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.gradient_explanation import explain_gradient, gradient_formula
 from tui_transformer.errors import InputError, UsageError
@@ -70,6 +71,37 @@ def test_a_head_counts_what_its_rows_of_the_output_matrix_write():
         assert term.kind == "head"
         assert np.isclose(term.value, expected, atol=1e-12)
     assert any(term.name == "decoder.norm.bias" and np.isclose(term.value, beta @ table) for term in attribution.terms)
+
+
+EDITED = {
+    "a stream set": [Set("1.output", 0.25)],
+    "steered": [Add("0.output", np.linspace(-1, 1, 80)), Scale("1.output", 0.5)],
+    "without a direction": [Project("1.output", np.linspace(1, 3, 80)), Set("1.output", 2.0, columns=3)],
+    "heads side by side": [
+        Set("1.self_attention.concat", 0.5, columns=range(10, 30)),
+        Scale("1.feed_forward.output", 3),
+    ],
+    "a norm": [Add("decoder.norm", 0.5), Scale("decoder.norm", 2.0, columns=range(7))],
+    "logits": [Scale("output.logits", 2.0), Add("output.logits", 1.0, columns=11)],
+    "a weight, another row": [Scale("1.self_attention.output.weight", 2.0), Set("1.output", 0.0, rows=1)],
+}
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_through_edits_a_term_counts_as_far_as_they_pass_it_on(name):
+    plain = traced("story")
+    trace = plain.edited(EDITED[name])
+    found = attribute(trace, 11, 12)
+    logits = trace["output.logits"][-1]
+    assert found.logit == logits[11] - logits[12]
+    assert abs(found.remainder) < 1e-12
+    assert name.startswith("a weight") or any(term.kind == "edit" for term in found.terms)
+    heads = [term.value for term in found.terms if term.kind == "head"]
+    spelled = [each.logits[11] - each.logits[12] for each in head_lens(trace, len(IDS) - 1)]
+    np.testing.assert_allclose(spelled, heads, atol=1e-12)
+    if name == "a stream set":
+        assert not np.any(heads[:8])
+        assert heads != [term.value for term in attribute(plain, 11, 12).terms if term.kind == "head"]
 
 
 def test_in_float32_the_remainder_is_rounding_and_what_cannot_be_attributed_is_refused():

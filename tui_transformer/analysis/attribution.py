@@ -5,7 +5,8 @@ forward pass, and only what they divide is taken apart. With the direction w = W
 columns, for a logit difference) carried back through them, a term that is added to the stream counts term · w (Elhage
 et al. 2021, "A Mathematical Framework for Transformer Circuits", §"Residual stream"; nostalgebraist 2020 for the frozen
 final norm). Biases, β and what no term stands for are terms of their own, so that all of them sum to the logit; the
-remainder is what rounding leaves.
+remainder is what rounding leaves. Through a step with edits a term counts as far as they pass it on, as they set cells
+to something else, scale or project them; what they add is a term.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tui_transformer.analysis.graph_walk import changes
 from tui_transformer.analysis.measurable import last_position, positions_in
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import changes_of, of_sentence
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import Add, FromSize, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.ops.base import EXACT
@@ -36,8 +38,8 @@ NORMS = (LayerNorm, RmsNorm, NormOfSum)
 class Term:
     """Part of a logit: what the step or weight `name` adds to it.
 
-    `kind`: "head", "neuron", "feature", "layer", "embedding" or "bias"; `number`: which head, neuron or feature, None
-    for the whole step.
+    `kind`: "head", "neuron", "feature", "layer", "embedding", "bias" or "edit"; `number`: which head, neuron or
+    feature, None for the whole step.
     """
 
     name: str
@@ -118,7 +120,7 @@ def attribute(
     walk = _Walk(trace, row, item, neurons, features)
     logit = walk.line(LOGITS)
     chosen = (token,) if other is None else (token, other)
-    terms = tuple(walk.of_logits(step, chosen))
+    terms = tuple(walk.of_logits(chosen))
     value = float(logit[token] - (0.0 if other is None else logit[other]))
     return Attribution((token, other), row, value, terms)
 
@@ -148,6 +150,26 @@ def frozen_norm(trace: Trace, step: Step, rows: range, item: int) -> FrozenNorm:
     return FrozenNorm(step.inputs[:parts], deviation, in_float64(trace, step.inputs[parts]), centred)
 
 
+def passed(trace: Trace, name: str, vectors: Host, rows: range, item: int, *, back: bool = False) -> Host:
+    """What edits of a step leave of vectors (… × rows × columns) that are added to it; the same array where none do.
+
+    Each takes away, scales or projects; `back` is the way from the step to what made it, as gradients go.
+
+    Raises:
+        InputError: A function of the caller's changes the rows.
+    """
+    step = trace.program.by_name.get(name)
+    if step is None or len(step.axes) != 2:
+        return vectors
+    region = rows, range(step.axes[-1].size)
+    own = (of_sentence(edit, item) for edit in trace.edits if edit.name == name)
+    made = changes_of((edit for edit in own if edit is not None), name, region)
+    left = np.array(vectors, np.float64) if made else vectors
+    for change in reversed(made) if back else made:
+        change.pass_back(EXACT, left, region)
+    return left
+
+
 @dataclass(frozen=True)
 class _Walk:
     """From the logits back to what is added to the residual stream, at one row; `direction` is ∂logit ÷ ∂row."""
@@ -158,21 +180,38 @@ class _Walk:
     neurons: bool
     features: bool
 
-    def of_logits(self, step: Step, tokens: tuple[int, ...]) -> Iterator[Term]:
-        signs = (1.0, -1.0)
-        columns = [self._column(step, token) for token in tokens]
-        direction = sum((sign * column for sign, column in zip(signs, columns, strict=False)), np.zeros(1))
-        yield from self.of(step.inputs[0], direction)
-        for bias in step.inputs[2:]:
-            values = [in_float64(self.trace, bias, (range(token, token + 1),))[0] for token in tokens]
-            value = sum(sign * each for sign, each in zip(signs, values, strict=False))
-            yield Term(bias, "bias", None, float(value))
+    def of_logits(self, tokens: tuple[int, ...]) -> Iterator[Term]:
+        direction = np.zeros(self.trace.program.shape(LOGITS)[-1])
+        np.add.at(direction, list(tokens), (1.0, -1.0)[: len(tokens)])
+        yield from self.of(LOGITS, direction)
 
     def of(self, name: str, direction: Host) -> Iterator[Term]:
         """The terms of a step whose row is multiplied by a direction."""
+        toward = self._before(name, direction)
+        if toward is None:
+            yield from self._of_computed(name, direction)
+            return
+        terms = [*self._of_computed(name, toward)]
+        if [term.name for term in terms] == [name]:  # taken whole, as it is
+            yield self._whole(name, direction)
+            return
+        yield from terms
+        rest = float(self.line(name) @ direction) - sum(term.value for term in terms)
+        yield Term(name, "edit", None, rest)
+
+    def _before(self, name: str, direction: Host) -> Host | None:
+        """The direction in front of a step's edits; None where it has none at the row."""
+        line, rows = direction[None], range(self.row, self.row + 1)
+        left = passed(self.trace, name, line, rows, self.item, back=True)
+        return None if left is line else left[0]
+
+    def _of_computed(self, name: str, direction: Host) -> Iterator[Term]:
+        """The terms of a step before its edits."""
         step = self.trace.program.by_name.get(name)
         if step is None:
             yield Term(name, "bias", None, float(self.line(name) @ direction))
+        elif name == LOGITS:
+            yield from self._of_words(step, direction)
         elif isinstance(step.op, Add):
             change = changes(self.trace.program, step) if self.features else None
             for source in step.inputs if change is None else change.inputs[:2]:  # what features write, and their error
@@ -187,6 +226,16 @@ class _Walk:
             yield from self._of_size(step, direction)
         else:
             yield self._whole(name, direction)
+
+    def _of_words(self, step: Step, direction: Host) -> Iterator[Term]:
+        tokens = np.flatnonzero(direction).tolist()
+        columns = (direction[token] * self._column(step, token) for token in tokens)
+        yield from self.of(step.inputs[0], sum(columns, np.zeros(self.trace.program.shape(step.inputs[0])[-1])))
+        for bias in step.inputs[2:]:
+            values = (
+                direction[token] * in_float64(self.trace, bias, (range(token, token + 1),))[0] for token in tokens
+            )
+            yield Term(bias, "bias", None, float(sum(values)))
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"
@@ -218,20 +267,28 @@ class _Walk:
                 yield self._whole(change.name, toward)
             return
         heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
-        written = None
         if before is not None and before.axes[-1].name == FEATURE:
             yield from self._of_features(step, direction)
             return
         if heads is not None:
-            toward = (in_float64(self.trace, weight) @ direction).reshape(self.trace.program.shape(heads)[0], -1)
-            written, kind = (toward * self.heads(heads)).sum(axis=-1), "head"
-        elif self.neurons and before is not None and before.axes[-1].name == NEURONS:
-            written, kind = in_float64(self.trace, weight) @ direction * self.line(source), "neuron"
-        if written is None:
+            yield from self._of_heads(source, heads, in_float64(self.trace, weight) @ direction)
+            yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+            return
+        if not self.neurons or before is None or before.axes[-1].name != NEURONS:
             yield self._whole(step.name, direction)
             return
-        yield from (Term(heads or source, kind, i, float(value)) for i, value in enumerate(written))
+        written = in_float64(self.trace, weight) @ direction * self.line(source)
+        yield from (Term(source, "neuron", i, float(value)) for i, value in enumerate(written))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+
+    def _of_heads(self, side_by_side: str, heads: str, direction: Host) -> Iterator[Term]:
+        """The heads, and what edits make of them where they are side by side."""
+        left, values = self._before(side_by_side, direction), self.heads(heads)
+        toward = direction if left is None else left
+        written = (toward.reshape(len(values), -1) * values).sum(axis=-1)
+        yield from (Term(heads, "head", i, float(value)) for i, value in enumerate(written))
+        if left is not None:
+            yield Term(side_by_side, "edit", None, float(self.line(side_by_side) @ direction - written.sum()))
 
     def _of_features(self, step: Step, direction: Host) -> Iterator[Term]:
         """The active features, and the bias of what they write."""

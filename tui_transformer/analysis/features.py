@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.attribution import passed
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.analysis.measurable import at_least
@@ -209,9 +210,10 @@ def feature_words(
         vectors = np.zeros((most, len(rows), some[0].written.shape[1]))
         for each in some:
             vectors[: len(each.features), each.token - rows.start] = each.written
-        logits = carried(trace, _goes_on(trace.program, some[0].at), vectors, rows, item)
-        for place, vectors in _further(trace, some, (most, len(rows))):
-            logits += carried(trace, _goes_on(trace.program, place), vectors, rows, item)
+        logits: Host = np.zeros(())
+        for place, written in ((some[0].at, vectors), *_further(trace, some, (most, len(rows)))):
+            name = _goes_on(trace.program, place)
+            logits = logits + carried(trace, name, passed(trace, name, written, rows, item), rows, item)
         logits -= logits.mean(axis=-1, keepdims=True)
         yield from (logits[: len(each.features), each.token - rows.start] for each in some)
 

@@ -2,8 +2,8 @@
 
 What head h writes at token i, z = context W_O, is carried to the logits with the norms on the way frozen: each divides
 by the σ that it has in the forward pass, and β and biases are left out, so that the logits of all heads, with those of
-the other terms (`analysis/attribution.py`), sum to the model's. From each the mean over all words is taken,
-which no softmax sees.
+the other terms (`analysis/attribution.py`), sum to the model's. Of it remains what edits on the way pass on. From each
+the mean over all words is taken, which no softmax sees.
 
 The comparison: `less_mean` takes from z its mean over the real tokens of the sentence, so that words which a head
 raises everywhere fall away, and what remains is what it says here (a mean ablation seen through the lens). With the
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.analysis.attribution import NORMS, frozen_norm
+from tui_transformer.analysis.attribution import NORMS, frozen_norm, passed
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
@@ -131,6 +131,10 @@ def words_of_heads(
         values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
     matrix = in_float64(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
     name, written = output.name, values @ matrix
+    if any(edit.name == output.inputs[0] for edit in trace.edits):  # of the heads side by side
+        wide = np.einsum("htk,hg->htgk", values, np.eye(len(values))).reshape(*values.shape[:2], -1)
+        written = passed(trace, output.inputs[0], wide, rows, item) @ matrix.reshape(-1, matrix.shape[-1])
+    written = passed(trace, name, written, rows, item)
     if tuned is not None and attention.layer in tuned:  # through the map of its layer: behind the last layer
         lens = lens_of(program)
         leaves = next(depth.step for depth in lens.depths if depth.layer == attention.layer)
@@ -169,6 +173,7 @@ def carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, unti
             vectors = (vectors * op.scale) @ in_float64(trace, step.inputs[1]).T
         elif isinstance(op, Linear):
             vectors = vectors @ in_float64(trace, step.inputs[1])
+        vectors = passed(trace, step.name, vectors, rows, item)
     return vectors
 
 
