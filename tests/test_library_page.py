@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -61,6 +62,7 @@ MISTAKES = {
     "is not a head, layer": lambda trace: list(effects(trace, ["rows:3"])),
     "by its name, not by int": lambda trace: tui_transformer.figure(trace, 3),
     "there is no position -50: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=-50),
+    "targets of a metric are IDs in a tuple": lambda _: Metric("loss", targets=np.array([1, 2])),
     "there is no position 79: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=range(2, 80)),
     "is no word of the vocabulary": lambda _: Model.load("story").token_id("zebra"),
     "there is no layer 9: layers are": lambda trace: tui_transformer.logit_lens(trace, layer=9),
@@ -86,6 +88,27 @@ def test_numbers_stand_for_ranges_kinds_for_tables_and_words_for_targets() -> No
     zero = trace.edited([Set(CONTEXT, 0.0, heads=2, rows=range(1, 3))])[name]
     assert not zero[2, 1:3].any()
     assert np.array_equal(zero[:2], trace[name][:2])
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    two, half = np.int64(2), np.float32(0.5)
+    model = Model.load("decoder", layers=two, d_model=np.int64(16), heads=two, seed=two)
+    assert (
+        json.loads(json.dumps(model.config.to_json()))
+        == Model.load("decoder", layers=2, d_model=16, heads=2, seed=2).config.to_json()
+    )
+    story = Model.load("story")
+    settings = {"max_new_tokens": two, "top_k": two, "seed": two, "temperature": half, "top_p": half}
+    plain = {"max_new_tokens": 2, "top_k": 2, "seed": 2, "temperature": 0.5, "top_p": 0.5}
+    assert tui_transformer.generate(story, "Once", **settings) == tui_transformer.generate(story, "Once", **plain)
+    texts = ["A crow saw", "The fox found", "Once there was", "She was there"]
+    found = [
+        tui_transformer.direction(story, texts[:2], texts[2:], "1.output", position=at).vector for at in (1, two - 1)
+    ]
+    assert np.array_equal(*found)
+    recorded = tui_transformer.record(story, texts, ["1.output"], tmp_path / "states")
+    probes = [tui_transformer.probe(recorded, [0, 0, 1, 1], position=at)[0].bias for at in (1, two - 1, [two - 1])]
+    assert probes[0] == probes[1] == probes[2]
 
 
 def test_padding_is_not_where_an_answer_is_read() -> None:

@@ -138,7 +138,7 @@ def _row(trace: Trace, name: str, position: Where) -> Host:
     region = list(whole(step.shape))
     if len(region) > 1 and step.axes[-2].sequence and position != "mean":
         size = len(region[-2])
-        if not isinstance(position, int) or not -size <= position < size:
+        if not isinstance(position, int | np.integer) or not -size <= position < size:
             raise InputError(f"there is no position {str(position)[:20]!r} in a text of {size} tokens")
         region[-2] = range(position % size, position % size + 1)
     values = np.asarray(trace.window(step.name, tuple(region)), np.float64)

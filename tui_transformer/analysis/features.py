@@ -95,7 +95,7 @@ def active_features(
     at_least(0, top=top)
     own, item = _place(trace.program, at), item_of(trace, item)
     rows, count = trace.program.shape(own + FEATURES)
-    if isinstance(tokens, int):
+    if isinstance(tokens, int | np.integer):
         first = tokens + rows if -rows <= tokens < 0 else tokens
         tokens = range(first, first + 1)
     tokens = range(rows) if tokens is None else tokens

@@ -125,8 +125,9 @@ class Metric(Measurable):
     targets: Tokens = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tokens, Sequence) or not all(isinstance(each, int | np.integer) for each in self.tokens):
-            raise UsageError("the tokens of a metric are IDs in a tuple, as (40,) or (40, 41)")
+        for what, given in (("tokens", self.tokens), ("targets", self.targets)):
+            if not isinstance(given, Sequence) or not all(isinstance(each, int | np.integer) for each in given):
+                raise UsageError(f"the {what} of a metric are IDs in a tuple, as (40,) or (40, 41)")
         if self.name not in METRICS:
             raise UsageError(f"no metric is called {self.name[:40]!r}: use {', '.join(METRICS)}")
         wanted = METRICS[self.name].tokens

@@ -172,7 +172,8 @@ def probe(
         raise UsageError(f"no probe is called {kind!r}: use {', '.join(FITS)}")
     if not 0 < held_out < 1 or not penalty > 0:
         raise UsageError("held_out is a share between 0 and 1, and penalty is more than 0")
-    several = [position] if isinstance(position, int | str) else list(position)
+    several = [position] if isinstance(position, int | np.integer | str) else list(position)
+    several = [int(each) if isinstance(each, np.integer) else each for each in several]
     wrong = [each for each in several if not isinstance(each, int) and each not in ("mean", "every")]
     if wrong:
         raise UsageError(f"{wrong[0]!r} is no position: use 'mean', 'every' or a number")

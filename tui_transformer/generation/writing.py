@@ -25,6 +25,7 @@ from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.generation.text import TextStream
 from tui_transformer.model import Model
+from tui_transformer.model.checks import as_plain
 from tui_transformer.model.texts import checked_mask, unpadded_ids
 from tui_transformer.records import dataclass, fields, replace
 from tui_transformer.text.encoding import Encoding, Token
@@ -79,7 +80,7 @@ def _settings(usual: Settings, given: dict[str, Any]) -> Settings:
     if wrong is not None:
         raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
     greedy = usual.greedy and not given.keys() & DRAWING
-    return replace(usual, **{"greedy": greedy} | given)
+    return replace(usual, **{"greedy": greedy} | {name: as_plain(value) for name, value in given.items()})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from tui_transformer.errors import UsageError
 
 Check = Callable[[str, object], None]
@@ -31,6 +33,11 @@ def checked(is_right: Callable[[Any], bool], otherwise: str) -> Check:
             raise UsageError(f"{key} {shown(value)} {otherwise}")
 
     return check
+
+
+def as_plain(value: Any) -> Any:
+    """A number of NumPy as Python has it; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def is_whole(value: object, smallest: int = 0, largest: float = math.inf) -> TypeGuard[int]:

@@ -19,6 +19,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.checkpoint import unread_said
+from tui_transformer.model.checks import as_plain
 from tui_transformer.model.loading import Added, Dictionary, New, Parts, program_of, reading_unknown
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.texts import (
@@ -117,7 +118,8 @@ class Model(Texts):
         """
         if not isinstance(where, str | Path):
             raise UsageError(f"a model is a name or a path, not {type(where).__name__}")
-        parts = loading.load(where, vocabulary, (device, dtype), New(seed, embedding, vectors), sizes)
+        sizes = {name: as_plain(value) for name, value in sizes.items()}
+        parts = loading.load(where, vocabulary, (device, dtype), New(as_plain(seed), embedding, vectors), sizes)
         return cls(**vars(parts if unknown == "token" else reading_unknown(parts, unknown)))
 
     @property
