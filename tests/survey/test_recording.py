@@ -35,6 +35,9 @@ def test_rows_are_the_values_of_each_text_alone_and_say_where_they_are_from(stor
     assert (data.texts, data.complete, data.model, repr(data).count("not complete")) == (7, True, "story", 0)
     assert data["1.output"] is data["decoder.1.output"] is data["decoder.1.feed_forward.residual"]
     assert set(data) >= {"embedding.output", "decoder.0.self_attention.context"}
+    assert "1.output" in data
+    assert all(name not in data for name in ("nothing", "output", 3))
+    assert (data.get("1.output"), data.get("output"), data.get("9.output", 0)) == (data["1.output"], None, 0)
     for name in STEPS:
         rows, at = data[name], 0
         for number, text in enumerate(texts):

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.names import one
+from tui_transformer.engine.names import ending, one
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, read_json
 from tui_transformer.model.weights_file import WeightsFile
@@ -303,6 +303,15 @@ class Recorded(Mapping[str, Rows]):
     def __getitem__(self, name: str) -> Rows:
         found = one((*self.index.arrays, *self.index.aliases), name)
         return self._rows[self.index.aliases.get(found, found)]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether `data[name]` gives something: a whole name, or the end of a single one."""
+        names = (*self.index.arrays, *self.index.aliases)
+        return isinstance(name, str) and (name in names or len(ending(names, name)) == 1)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As of any mapping: the default for a name that is of no step, and for the end of several."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is what it calls
 
     @cached_property
     def _rows(self) -> dict[str, Rows]:
