@@ -90,6 +90,17 @@ def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> No
     assert layer.values["first"] == pytest.approx(trace[step.name][:, :, 0].mean(axis=1))
 
 
+@pytest.mark.parametrize("hidden", [NOTHING, Hidden(first=True)])
+def test_the_first_token_is_that_behind_padding_on_the_left(hidden: Hidden) -> None:
+    model = Model.load("copy", device="cpu", dtype="float64")
+    ids, reader = [5, 6, 7, 8, 5, 6], Reader(model.vocabulary, hidden)
+    left = measured(model.trace(ids=[[5, 5, *ids]], mask=[[0, 0, *(1 for _ in ids)]]), reader)
+    for layer, alone in zip(left, measured(model.trace(ids=ids), reader), strict=True):
+        for name, values in alone.values.items():
+            assert layer.values[name] == pytest.approx(values, nan_ok=True), name
+        assert np.isnan(layer.values["first"]).all() == hidden.first
+
+
 def test_rows_sum_to_one_without_the_hidden_keys_and_the_first_token_can_be_one() -> None:
     model = load()
     trace = model.trace(SENTENCE)

@@ -214,6 +214,10 @@ def test_a_direction_is_the_difference_of_means_and_its_words_are_what_the_logit
     np.testing.assert_array_equal(
         direction(model, *ids, "2.output").vector, direction(model, happy, sad, "2.output").vector
     )
+    padded = [[[*each, *[model.config.pad_id] * 3] for each in texts] for texts in ids]
+    for position in (-1, "mean"):
+        wanted = direction(model, *ids, "2.output", position).vector
+        np.testing.assert_allclose(direction(model, *padded, "2.output", position).vector, wanted, atol=1e-12)
     trace = model.trace("The crow was")
     state = trace["2.output"][-1]
     norm, head = trace.program.by_name["decoder.norm"], trace.program.by_name["output.logits"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.analysis.measurable import last_position, positions_in
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Places, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add, Project
@@ -105,8 +106,8 @@ def direction(
         positive: Texts, or token IDs, with what it leads to, as “yes” at the end of a question.
         negative: The same without it; best pairs that are else alike.
         at: The step, as "1.output".
-        position: Whose row of each text: a token from 0 or from the end, or "mean" over all of them. All texts count
-            alike, however long they are.
+        position: Whose row of each text: a token from 0 or from the end, or "mean" over all of them; padding is none
+            of them. All texts count alike, however long they are.
         report: Told how far it is; what it raises ends it.
 
     Raises:
@@ -136,11 +137,15 @@ def _row(trace: Trace, name: str, position: Where) -> Host:
     if step.axes[-1].sequence:
         raise InputError(f"{step.name} has a column for each token: it has no rows of one length")
     region = list(whole(step.shape))
-    if len(region) > 1 and step.axes[-2].sequence and position != "mean":
-        size = len(region[-2])
-        if not isinstance(position, int | np.integer) or not -size <= position < size:
-            raise InputError(f"there is no position {str(position)[:20]!r} in a text of {size} tokens")
-        region[-2] = range(position % size, position % size + 1)
+    real: Any = slice(None)
+    if len(region) > 1 and step.axes[-2].sequence:
+        real = np.flatnonzero(real_tokens(trace, step.axes[-2]))
+        size = len(real)
+        if position != "mean":
+            if not isinstance(position, int | np.integer) or not -size <= position < size:
+                raise InputError(f"there is no position {str(position)[:20]!r} in a text of {size} tokens")
+            region[-2], real = range(real[position], real[position] + 1), slice(None)
     values = np.asarray(trace.window(step.name, tuple(region)), np.float64)
+    values = values[..., real, :] if values.ndim > 1 else values
     rows = values.mean(axis=-2, keepdims=True) if values.ndim > 1 else values
     return rows[0] if rows.ndim == 2 else rows

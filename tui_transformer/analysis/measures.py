@@ -143,7 +143,7 @@ def weight_to_all(rows: Rows, keys: Host) -> Host:
 def _after_the_same(rows: Rows) -> Host:
     """Queries × keys, true where the key comes right after an earlier occurrence of the query's token."""
     ids = rows.tokens.ids
-    before = np.concatenate([[-1], ids[:-1]])
+    before = np.concatenate([[-1], np.where(rows.tokens.real, ids, -1)[:-1]])
     own = np.where(rows.own >= 0, ids[rows.own], -1)
     return np.asarray((before == own[:, None]) & (own >= 0)[:, None] & (np.arange(len(ids)) <= rows.own[:, None]))
 
@@ -173,7 +173,7 @@ HEAD_MEASURES = (
     # Attention to the first token (Vig & Belinkov 2019, §4.2: heads look at it when they have found nothing else; Xiao
     # et al. 2023, "Efficient Streaming Language Models with Attention Sinks").
     _of_heads(
-        "first", "first token", "A_i,0", lambda rows: weight_to(rows, np.zeros(len(rows.queries), dtype=np.int64))
+        "first", "first token", "A_i,0", lambda rows: weight_to(rows, np.full(len(rows.queries), rows.tokens.first))
     ),
     # Attention to the query's own token (Clark et al. 2019, §3.1). Cross attention has no own token.
     _of_heads("itself", "the token itself", "A_ii", lambda rows: weight_to(rows, rows.own)),

@@ -80,12 +80,17 @@ class Tokens:
         known = {token_id: KINDS.index(_kind(self.vocabulary, token_id)) for token_id in set(ids)}
         return np.array([known[token_id] for token_id in ids], dtype=np.int64)
 
+    @property
+    def first(self) -> int:
+        """The first token that is no padding."""
+        return int(self.real.argmax())
+
     def hidden(self, choice: Hidden) -> Host:
         """True for every token that a choice hides."""
         hidden: Host = self.special & choice.special
         if choice.first and hidden.size:
             hidden = hidden.copy()
-            hidden[0] = True
+            hidden[self.first] = True
         return hidden
 
 
