@@ -168,6 +168,10 @@ def test_no_texts_are_no_rows_and_token_ids_are_texts_too(story: Model, tmp_path
     assert rows.text.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert np.array_equal(rows[:3], rows[3:6])
     assert rows.token[3:].tolist() == [*ids[:3], *ids[:2]]
+    padded = record(story, [[*ids, 0, 0], [0, *ids]], ["1.output"], tmp_path / "padded")["1.output"]
+    assert padded.token.tolist() == [*ids, *ids]
+    assert padded.position.tolist() == [*range(len(ids)), *range(len(ids))]
+    np.testing.assert_allclose(padded[: len(ids)], padded[len(ids) :], atol=1e-5)
     no_words = Model.load("tests/references/gpt_neo", device="cpu")
     with pytest.raises(InputError, match="has no vocabulary to read texts with"):
         record(no_words, ["a"], ["1.output"], tmp_path / "b")

@@ -24,6 +24,7 @@ from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.measurable import at_least
 from tui_transformer.analysis.survey.measures import LENGTH, NO_VOCABULARY, Item, encoded
 from tui_transformer.analysis.survey.sums import Source
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, step_of_numbers
@@ -69,7 +70,7 @@ def record(
 
     Args:
         model: The model; of processes, one whose weights are in a file or drawn from a seed.
-        texts: Read one after the other, each a text or token IDs; those without a token have no row.
+        texts: Read one after the other, each a text or token IDs; padding has no row, nor have texts without a token.
         steps: Names, ends of names, or patterns as `*.output`. Each has a row for every token, or one for a text.
         out: The folder.
         length: Longer texts are cut to so many tokens.
@@ -218,11 +219,10 @@ class Recording:
             return
         values = trace.to_dict(self.steps)
         for name, kept in index.arrays.items():
-            if name in trace.givens:
-                read = trace.givens[name][0]
-            else:  # the axis of the tokens in front; of a step without one, one row
-                places = [at for at, axis in enumerate(trace.program.axes(name)) if axis.sequence]
-                read = np.moveaxis(values[name], places[0], 0) if places else values[name][None]
+            read = trace.givens[name][0] if name in trace.givens else values[name]
+            # the axis of the tokens in front, without padding; of a step without one, one row
+            places = [(at, axis) for at, axis in enumerate(trace.program.axes(name)) if axis.sequence]
+            read = np.moveaxis(read, places[0][0], 0)[real_tokens(trace, places[0][1])] if places else read[None]
             if read.shape[1:] != kept.shape:
                 raise InputError(f"{name} has rows of other shapes in texts of other lengths: it cannot be recorded")
             rows[name].append(read)
