@@ -31,6 +31,9 @@ def test_a_text_is_what_the_writer_writes_behind_it():
     *_, last = writer.run(writer.begin(writer.prompt("Once there was").ids))
     assert text == model.tokenizer.decode(last.written)
     assert text == generate(model, list(writer.prompt("Once there was").ids), greedy=True, max_new_tokens=8)
+    copy, ids = Model.load("copy", device="cpu"), [5, 6, 7, 8, 5, 6]
+    texts = [generate(copy, each, greedy=True, max_new_tokens=6) for each in (ids, [*ids, 0, 0], [0, *ids])]
+    assert texts[0] == texts[1] == texts[2]
     edits = [Add("1.output", 3.0), Scale("2.self_attention.context", 0.0, heads=1)]
     assert generate(model, "Once there was", greedy=True, max_new_tokens=8, edits=edits) != text
     drawn = [generate(model, "Once", seed=seed, temperature=2, max_new_tokens=8) for seed in (1, 1, 2)]

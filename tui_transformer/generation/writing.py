@@ -46,7 +46,8 @@ def generate(
 
     Args:
         model: A decoder, or an encoder–decoder.
-        prompt: A text or token IDs; of an encoder–decoder, what its decoder has written so far.
+        prompt: A text or token IDs, whose padding is left out; of an encoder–decoder, what its decoder has written so
+            far.
         source: The text or token IDs that the encoder of an encoder–decoder reads.
         edits: Changes that are made in every pass; rows count from the beginning of the text. Ablations of all tokens
             of the prompt, as targets make them, are of all that follow, too.
@@ -58,7 +59,10 @@ def generate(
     """
     read = model.encode(source).ids if isinstance(source, str) else tuple(source)
     defaults = defaults_of(model)
-    ids: Ids = Writer(model, source=read).prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
+    reader = Writer(model, source=read)
+    ids: Ids = reader.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
+    if not isinstance(prompt, str) and not model.has_decoder and set(map(np.ndim, ids)) == {0}:
+        ids = reader.unpadded(ids) or ids
     lengths = (len(each) or 1 for each in ((read, ids) if model.has_decoder else (ids,)))
     program = model.program(*lengths)
     meant = [standing(program, edit) for edit in single(edits, program)]
