@@ -90,6 +90,17 @@ def test_numbers_stand_for_ranges_kinds_for_tables_and_words_for_targets() -> No
     assert np.array_equal(zero[:2], trace[name][:2])
 
 
+def test_the_end_of_a_name_is_enough_to_explain_a_weight_too() -> None:
+    trace = Model.load("story").trace(STORY)
+    for name, place in (
+        ("1.feed_forward.output.weight", {"row": 3, "column": 2}),
+        ("1.feed_forward.output.bias", {"row": 3}),
+    ):
+        found = trace.explain(name, **place)
+        assert found.name == f"decoder.{name}"
+        assert found.stored == trace[name][tuple(place.values())]
+
+
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     two, half = np.int64(2), np.float32(0.5)
     model = Model.load("decoder", layers=two, d_model=np.int64(16), heads=two, seed=two)

@@ -265,7 +265,7 @@ class Trace(Mapping[str, Host]):
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int | None = None
     ) -> Explanation:
         """How one cell was made: see `explain_cell`. `head` only where the step has heads."""
-        axes = len(self.program.axes(name))
+        axes = len(self.program.axes(self.program.named(name)))
         if axes == 3 and head is None:
             head = 0
         index = {1: (row,), 2: (row, column), 3: (head or 0, row, column)}[axes]

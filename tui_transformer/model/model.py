@@ -201,7 +201,7 @@ class Model(Texts):
             pair: A second sentence beside the text, for a model that reads pairs.
             segments: With IDs, the segment (token type) of each token; by default 0.
             budget: Bytes that may be kept.
-            cut: Leave out tokens past the model's length instead of refusing.
+            cut: Leave out tokens of a text past the model's length instead of refusing.
 
         Raises:
             InputError: Both or neither of text and IDs, IDs outside the vocabulary, too many tokens, too little memory,
