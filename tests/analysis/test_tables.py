@@ -80,6 +80,7 @@ def test_no_more_is_found_than_is_asked_for_and_nothing_twice():
             yield i
 
     table = Found(results(), lambda i: [{"number": i}] * 2)
+    assert repr(table) == "<Found [], more are found when they are asked for>"
     assert (table[1], made) == (1, [0, 1])
     first, second = iter(table), iter(table)
     assert [next(first), next(first), next(first), next(second)] == [0, 1, 2, 0]
@@ -87,9 +88,11 @@ def test_no_more_is_found_than_is_asked_for_and_nothing_twice():
     assert (list(table), len(table), table[-1], table[1:3], made) == ([*range(5)], 5, 4, [1, 2], [*range(5)])
     assert len(table.rows()) == 10
     assert table == [*range(5)] != Found([1], lambda i: [])
+    assert (repr(table), repr(Found([], list))) == ("<Found [0, 1, 2, … (5 so far)]>", "<Found []>")
     assert repr(Found([1, 2, 3, 4], lambda i: [])) == "<Found [1, 2, 3, … (4 so far)]>"
     made.clear()
     again = Again(5, results, lambda i: [{"number": i}])
+    assert repr(again) == "<Found 5, each when it is asked for>"
     assert (again[1], len(again), list(again), again[-1]) == (1, 5, [*range(5)], 4)
     assert made == [0, 1, *range(5), *range(5)]
 

@@ -23,6 +23,7 @@ class Found(Sequence[T]):
     """
 
     def __init__(self, results: Iterable[T], cells: Callable[[T], Iterable[Cells]]) -> None:
+        self._whole = isinstance(results, list | tuple)
         there: list[T] = list(results) if isinstance(results, list | tuple) else []
         self._there, self._cells = there, cells
         self._coming: Iterator[T] = iter(() if there else results)
@@ -55,7 +56,9 @@ class Found(Sequence[T]):
         except Exception as error:
             self._failed = error
             raise
-        return len(self._there) - before
+        more = len(self._there) - before
+        self._whole = self._whole or count is None or more < count
+        return more
 
     def __len__(self) -> int:
         self._take()
@@ -85,7 +88,7 @@ class Found(Sequence[T]):
     def __repr__(self) -> str:
         there = ", ".join(map(repr, self._there[:SHOWN]))
         more = f", … ({len(self._there)} so far)" if len(self._there) > SHOWN else ""
-        return f"<Found [{there}{more}]>"
+        return f"<Found [{there}{more}]{'' if self._whole else ', more are found when they are asked for'}>"
 
 
 class Again(Found[T]):
@@ -94,6 +97,9 @@ class Again(Found[T]):
     def __init__(self, count: int, find: Callable[[], Iterable[T]], cells: Callable[[T], Iterable[Cells]]) -> None:
         super().__init__((), cells)
         self._count, self._find = count, find
+
+    def __repr__(self) -> str:
+        return f"<Found {self._count}, each when it is asked for>"
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._find())
