@@ -189,6 +189,9 @@ def test_a_probe_of_a_model_reads_what_texts_say_and_is_blind_without_its_direct
         trace = model.trace(texts[0]).edited(each.remove())
         rows = np.moveaxis(trace[each.step], -2, 0)
         assert np.ptp(each.values(rows)[:, 0] if each is best else rows.sum(axis=2) * 0) < 1e-4
+    for each in probe(data, ["fox", "crow", "other"] * (len(texts) // 3), position=-1):  # heads apart, several classes
+        rows = np.moveaxis(model.trace(texts[0]).edited(each.remove())[each.step], -2, 0)
+        np.testing.assert_allclose(each.values(rows), np.broadcast_to(each.bias, (len(rows), 3)), atol=1e-4)
     context = table[-1]
     assert context.direction.vector.shape == (4, 1, 20)
     trace = model.trace(texts[0])

@@ -26,6 +26,7 @@ from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.directions import Direction
 from tui_transformer.analysis.found import found
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.changes import Project
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, field
@@ -128,11 +129,16 @@ class Probe:
         return tuple(Direction(self.step, column.reshape(heads)) for column in (self.weights / scale).T)
 
     def remove(self) -> list[Any]:
-        """The edits that take out all that it reads: one direction, or of several classes all that their rows span."""
-        basis, sizes, _ = np.linalg.svd(self.weights, full_matrices=False)
-        shape = self.directions[0].vector.shape
-        kept = basis[:, sizes > sizes[0] * 1e-12].T
-        return [Direction(self.step, each.reshape(shape)).remove() for each in kept]
+        """The edits that take out all that it reads: one direction, or of several classes all that their rows span.
+
+        Of a step with heads that is done in each alone, as one is projected without the others.
+        """
+        edits: list[Any] = []
+        for head, weights in enumerate(self.weights.reshape(-1, self.shape[-1], self.weights.shape[1])):
+            basis, sizes, _ = np.linalg.svd(weights, full_matrices=False)
+            kept = basis[:, sizes > sizes[0] * 1e-12].T
+            edits += [Project(self.step, each, heads=head if len(self.shape) > 1 else None) for each in kept]
+        return edits
 
 
 def _cells(probe: Probe) -> Iterator[dict[str, Any]]:
