@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
+from tui_transformer import Add, Metric, gradients_of, graph
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
 from tui_transformer.diagnosis.causes.cause import CPU
 from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
@@ -12,6 +14,7 @@ from tui_transformer.engine.ops import Context, Rotate, Scores
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
+from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
 
 TRACES = {name: open_session(ModelOptions(model=name), None, None).base for name in ("question", "copy", "dates")}
@@ -94,3 +97,35 @@ def test_heads_and_columns_are_paired_otherwise():
     assert wrong[0, 0, 2, 0] == pytest.approx(first * np.cos(angle) - second * np.sin(angle))
     assert wrong[0, 0, 2, 1] == pytest.approx(second * np.cos(angle) + first * np.sin(angle))
     assert not np.allclose(wrong, Rotate((1.0, 0.1)).forward(CPU, x, places))
+
+
+LEARNED = [
+    (where, each.name if number is None else f"{each.name}={number}")
+    for where, names in (("llama", ()), ("gpt2", ()), ("bart", ("no-residual", "head")))
+    for each in BREAKS
+    for number in (None, 0.5)
+    if (not names or each.name in names) and (number is None or each.name in ("head", "no-residual", "no-feed-forward"))
+]
+"""Models, and what is broken in them, with a number or without."""
+
+
+@pytest.mark.parametrize(("where", "name"), LEARNED)
+def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
+    model, metric = Model.load(REFERENCES / where, device="cpu", dtype="float64"), Metric("logit", (5,))
+    given = {"decoder_ids": [2, 4, 5]} if model.has_decoder else {}
+    plain = model.trace(ids=[[6, 7, 8, 9, 0]], mask=[[1, 1, 1, 1, 0]], **given).sentence(0)
+    try:
+        trace = broken(plain, (name,))
+    except InputError:  # nothing of the kind in this model
+        return
+    if not trace.program.logits or not np.isfinite(trace[trace.program.logits]).all():
+        return
+    start = trace.program.named("embedding.output")
+    slope = gradients_of(trace, metric).values[start]
+    for row, column in ((0, 1), (2, 3)):
+        way = np.eye(slope.shape[1])[column] * 1e-6
+        high, low = (metric.measure(trace.edited([Add(start, sign * way, rows=row)])) for sign in (1, -1))
+        assert slope[row, column] == pytest.approx((high - low) / 2e-6, rel=1e-4, abs=1e-6)
+    if name in ("keys-tiled", "softmax-axis"):
+        found = graph(trace, 5, heads=True)
+        np.testing.assert_allclose(found.weights.sum(axis=1) + found.constants, found.sums, atol=1e-8)

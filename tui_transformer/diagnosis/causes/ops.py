@@ -1,4 +1,4 @@
-"""Operations as somebody might have written them by mistake; forward only, since nobody should learn from them."""
+"""Operations as somebody might have written them by mistake, with the gradients of what they compute."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ class Times(Op):
         return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        del backend, gradient, output
-        return tuple(None for _ in inputs)
+        del output
+        gradient = gradient * self.factor if self.head is None else gradient.copy()
+        if self.head is not None:
+            gradient[:, self.head] *= self.factor
+        return self.of.backward(backend, gradient, self.of.forward(backend, *inputs), *inputs)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         region = self.of.widen(region, inputs, shape)
@@ -73,6 +76,10 @@ class AddedTimes(Times):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         del out
         return inputs[0] + (self.of.forward(backend, *inputs) - inputs[0]) * self.factor
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        parts: Sequence[Array] = super().backward(backend, gradient, output, *inputs)
+        return parts[0] + gradient * (1.0 - self.factor), *parts[1:]
 
     def explain(self, index: Index, *sources: Source) -> Working:
         right, cell = self.of.explain(index, *sources).result, sources[0].operand(*index)
@@ -115,6 +122,12 @@ class DownColumns(Softmax):
             return shares
         out[...] = shares
         return out
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        del inputs
+        turned = (each.swapaxes(-1, -2) for each in (gradient, output))
+        parts: Sequence[Array] = super().backward(backend, *turned)
+        return (parts[0].swapaxes(-1, -2),)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         del inputs
@@ -164,6 +177,12 @@ class _Tiled(OfHeads):
         tiled = backend.xp.tile(second, (1, self.share, 1, 1))
         return super().forward(backend, first, tiled, out=out)  # type: ignore[safe-super]  # of Scores or Context
 
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        first, second = inputs
+        tiled = backend.xp.tile(second, (1, self.share, 1, 1))
+        parts: Sequence[Array] = super().backward(backend, gradient, output, first, tiled)
+        return parts[0], parts[1].reshape(len(gradient), self.share, *second.shape[1:]).sum(axis=1)
+
     def explain(self, index: Index, *sources: Source) -> Working:
         head, row, column = index
         first, second = sources
@@ -201,6 +220,11 @@ class OtherPairs(Rotate):
         x, places = inputs
         order = self._order(x.shape[-1])
         return super().forward(backend, x[..., order], places)[..., np.argsort(order)]
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        order = self._order(gradient.shape[-1])
+        parts: Sequence[Array] = super().backward(backend, gradient[..., order], output, *inputs)
+        return parts[0][..., np.argsort(order)], *parts[1:]
 
     def _order(self, width: int) -> list[int]:
         turned = 2 * self.half
