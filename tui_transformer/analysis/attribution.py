@@ -107,8 +107,10 @@ def attribute(
         InputError: The model has no logits of words, or there is no such token or position.
     """
     step = trace.program.by_name.get(LOGITS)
-    if step is None or not isinstance(step.op, Linear | Unembed) or step.axes[-1].name != "vocabulary":
+    if step is None or step.axes[-1].name != "vocabulary":
         raise InputError("the model has no logits of words: attribution reads these")
+    if not isinstance(step.op, Linear | Unembed):
+        raise InputError(f"{LOGITS} is “{step.op.formula}”, and no product with a matrix: attribution follows these")
     rows, words = step.shape[-2:]
     item = item_of(trace, item)
     row = positions_in(rows, last_position(trace, item) if position is None else position).start

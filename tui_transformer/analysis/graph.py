@@ -91,8 +91,10 @@ def graph(
     if not 0.0 < (1.0 if mass is None else mass) <= 1.0 or neurons < 0 or most < 0:
         raise UsageError("mass is above 0 and at most 1, neurons and most are not below 0")
     step = trace.program.by_name.get(LOGITS)
-    if step is None or not isinstance(step.op, ops.Linear | ops.Unembed):
+    if step is None:
         raise InputError("the model has no logits: a graph leads back from these")
+    if not isinstance(step.op, ops.Linear | ops.Unembed):
+        raise InputError(f"{LOGITS} is “{step.op.formula}”, and no product with a matrix: a graph leads back from such")
     row = _row(trace, step, position)
     chosen, shares = _targets(trace, step, row, targets, mass)
     features = any(name.endswith(FEATURES) for name in trace.program.by_name)

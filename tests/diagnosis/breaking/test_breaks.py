@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer import Add, Metric, gradients_of, graph
+from tui_transformer import Add, Metric, attribute, gradients_of, graph
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
 from tui_transformer.diagnosis.causes.cause import CPU
 from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
@@ -97,6 +97,13 @@ def test_heads_and_columns_are_paired_otherwise():
     assert wrong[0, 0, 2, 0] == pytest.approx(first * np.cos(angle) - second * np.sin(angle))
     assert wrong[0, 0, 2, 1] == pytest.approx(second * np.cos(angle) + first * np.sin(angle))
     assert not np.allclose(wrong, Rotate((1.0, 0.1)).forward(CPU, x, places))
+
+
+def test_logits_that_are_no_product_any_more_are_not_said_to_be_none():
+    trace = broken(Model.load(REFERENCES / "llama", device="cpu").trace(ids=[6, 7, 8]), ("temperature",))
+    for follow in (lambda: attribute(trace, 5), lambda: graph(trace, 5)):
+        with pytest.raises(InputError, match=r"output\.logits is “.*”, and no product with a matrix"):
+            follow()
 
 
 LEARNED = [
