@@ -28,6 +28,7 @@ from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.ops.attention import grouped
 from tui_transformer.engine.ops.norms import Norm
 from tui_transformer.engine.program import FEATURE, Program, Step
+from tui_transformer.engine.targets import is_context
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, field, replace
 
@@ -242,6 +243,8 @@ def _entry(step: Step) -> tuple[Inputs, Back] | None:
     op = inner(step).op
     if isinstance(op, UNHELD):
         return None
+    if is_context(step):
+        return STEPS[ops.Context]
     return next((entry for kind, entry in STEPS.items() if isinstance(op, kind)), None)
 
 

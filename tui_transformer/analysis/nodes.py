@@ -12,8 +12,8 @@ from itertools import chain
 
 from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.names import one
-from tui_transformer.engine.ops import Context
 from tui_transformer.engine.program import PROBABILITIES, Program, Step
+from tui_transformer.engine.targets import is_context
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, replace
 
@@ -124,7 +124,7 @@ def _parts(program: Program, name: str, kinds: Mapping[str, Callable[[Program], 
 
 def _of_attentions(part: str) -> Callable[[Program], Places]:
     def places(program: Program) -> Places:
-        sublayers = [step.sublayer for step in program.steps if isinstance(step.op, Context)]
+        sublayers = [step.sublayer for step in program.steps if is_context(step)]
         steps = {sublayer: f"{sublayer}.{part}" for sublayer in sublayers}
         return {sublayer: (step,) for sublayer, step in steps.items() if step in program.by_name}
 

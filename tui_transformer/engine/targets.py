@@ -10,7 +10,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate, Change
 from tui_transformer.engine.ops import Context, Linear, OfExpert
-from tui_transformer.engine.program import FEATURE, Program
+from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass
 
@@ -156,7 +156,12 @@ def _to_mean(name: str, region: Sequence[range], means: Mapping[str, Host]) -> S
 
 
 def _attentions(program: Program) -> Mapping[str, Sequence[str]]:
-    return {step.sublayer: (step.name,) for step in program.steps if isinstance(step.op, Context)}
+    return {step.sublayer: (step.name,) for step in program.steps if is_context(step)}
+
+
+def is_context(step: Step) -> bool:
+    """True for the weighted values of heads, however they are computed."""
+    return isinstance(getattr(step.op, "of", step.op), Context)  # in a broken model multiplied by a number
 
 
 def _layers(program: Program) -> Mapping[str, Sequence[str]]:

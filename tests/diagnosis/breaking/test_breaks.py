@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer import Add, Metric, attribute, gradients_of, graph
+from tui_transformer import Add, Metric, attribute, effects, every, gradients_of, graph, paths
+from tui_transformer.analysis.statistics import residual_norms
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
 from tui_transformer.diagnosis.causes.cause import CPU
 from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
@@ -106,6 +107,23 @@ def test_logits_that_are_no_product_any_more_are_not_said_to_be_none():
             follow()
 
 
+@pytest.mark.parametrize("name", ["head", "norm-place"])
+def test_a_broken_model_has_the_heads_and_layers_that_it_had(name):
+    plain, metric = [TRACES["question"], TRACES["copy"]], Metric("logit", (5,))
+    for whole in plain:
+        trace = broken(whole, (name,))
+        for kind in ("head", "layer"):
+            assert every(trace.program, kind) == every(whole.program, kind)
+            assert all(np.isfinite(effect.size) for _, effect in effects(trace, kind))
+        assert list(map(str, paths(trace, trace, metric=metric).senders)) == list(
+            map(str, paths(whole, whole, metric=metric).senders)
+        )
+        assert len(residual_norms(trace)[0].norms) >= len(residual_norms(whole)[0].norms)
+    other = broken(Model.load("copy", device="cpu").trace(ids=[7] * trace.program.shape("tokens")[0]), (name,))
+    found = paths(trace, other, [["embedding", "head", "feed_forward"]], metric=metric)
+    assert found.values[0, 0] == pytest.approx(found.other, abs=1e-4)  # with all at once
+
+
 LEARNED = [
     (where, each.name if number is None else f"{each.name}={number}")
     for where, names in (("llama", ()), ("gpt2", ()), ("bart", ("no-residual", "head")))
@@ -133,6 +151,6 @@ def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
         way = np.eye(slope.shape[1])[column] * 1e-6
         high, low = (metric.measure(trace.edited([Add(start, sign * way, rows=row)])) for sign in (1, -1))
         assert slope[row, column] == pytest.approx((high - low) / 2e-6, rel=1e-4, abs=1e-6)
-    if name in ("keys-tiled", "softmax-axis"):
+    if name.startswith(("keys-tiled", "softmax-axis", "head")) and where != "bart":
         found = graph(trace, 5, heads=True)
         np.testing.assert_allclose(found.weights.sum(axis=1) + found.constants, found.sums, atol=1e-8)

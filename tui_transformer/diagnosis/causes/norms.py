@@ -149,9 +149,9 @@ class Sublayer:
             for step in self.readers:
                 yield replace(step, inputs=tuple(front.name if name == self.x else name for name in step.inputs))
         else:
-            total = replace(self.residual, name=f"{self.residual.name}_before_norm", role="")
+            total = replace(self.residual, name=f"{self.residual.name}_before_norm")
             yield total
-            yield replace(self.residual, op=self.norm.op, inputs=(total.name, *self.norm.inputs[1:]))
+            yield replace(self.residual, op=self.norm.op, inputs=(total.name, *self.norm.inputs[1:]), role="norm")
 
 
 def sublayers(program: Program) -> Iterator[Sublayer]:
