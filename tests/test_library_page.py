@@ -55,6 +55,14 @@ MISTAKES = {
     "is a range for every axis": lambda trace: trace.edited([Ablate(CONTEXT, 0)]),
     "has an index for every axis": lambda trace: trace.edited([Edit("0.output", 3, 1.0)]),
     "heads are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, heads="1"),
+    "edits are a list of Edit, Ablate": lambda trace: trace.edited(Set(CONTEXT, 0.0)),
+    r"edits are a list .*: \[Set": lambda trace: trace.edited_each([Set(CONTEXT, 0.0)]),
+    r"edits are a list of Edit.* \[Set": lambda _: tui_transformer.generate(
+        Model.load("story"), "A", edits=["no edit"]
+    ),
+    "edits are a list of Edit, Ablate, Patch": lambda _: tui_transformer.generate(
+        Model.load("story"), "A", edits=Set(CONTEXT, 0.0)
+    ),
     "rows are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, rows=[1, 1]),
     "are a number or a range here, and no list": lambda trace: Patch.between(trace, trace, CONTEXT, heads=[0, 2]),
     "has no heads 4 to 4: use 0 to 3": lambda trace: trace.edited([Set(CONTEXT, 0.0, heads=4)]),

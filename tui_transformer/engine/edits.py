@@ -31,7 +31,7 @@ from tui_transformer.engine.program import (
     checked_region,
     step_of_numbers,
 )
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, field, replace
 
 VISIBLE = "input.visible"
@@ -92,8 +92,15 @@ class Several(Protocol):
 
 
 def single(changes: Iterable[Change], program: Program) -> Iterator[Change]:
-    """Changes, each of one step and of cells without gaps."""
-    for change in changes:
+    """Changes, each of one step and of cells without gaps.
+
+    Raises:
+        UsageError: They are no list of changes.
+    """
+    listed = list(changes) if isinstance(changes, Iterable) else [None]
+    if not all(hasattr(change, "placed") for change in listed):
+        raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale, Project or Apply: [Set(…), …]")
+    for change in listed:
         yield from change.each(program) if isinstance(change, Several) else (change,)
 
 

@@ -305,9 +305,7 @@ class Trace(Mapping[str, Host]):
         Raises:
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
-        made: tuple[Any, ...] = tuple(edits) if isinstance(edits, Iterable) else (None,)
-        if not all(hasattr(edit, "placed") for edit in made):
-            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale, Project or Apply: edited([…])")
+        made = tuple(single(edits, self.program))
         return self._with(made, self.givens, budget) if made else self
 
     def edited_each(self, edits: Sequence[Sequence[Change]], budget: int | None = None) -> Trace:
