@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Overlay, Shown
+from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import (
     Limits,
     difference_of,
@@ -28,6 +29,9 @@ from tui_transformer.views.step_view import (
     view_of,
 )
 from tui_transformer.views.view import Scale, Tile, View
+
+Hide = Callable[[Session, View], View]
+"""Makes of a view of a session that without some tokens."""
 
 SCREENFUL = 256
 """Rows and columns that are fetched at first where a matrix is not drawn from memory as it is."""
@@ -44,10 +48,15 @@ class OverlayMatrix:
     note: str = ""
 
 
-def overlay_of(session: Session, view: View, shown: Shown, report: Report) -> OverlayMatrix | None:
-    """The overlay of a view; None where there is nothing, or where this step has no such thing."""
+def overlay_of(
+    session: Session, view: View, shown: Shown, report: Report, hide: Hide | None = None
+) -> OverlayMatrix | None:
+    """The overlay of a view; None where there is nothing, or where this step has no such thing.
+
+    `hide` leaves out of another trace the tokens that are left out of the view.
+    """
     if session.overlay.kind == "trace" and shown != "value":
-        return _of_other(session, view, shown, report)
+        return _of_other(session, view, shown, report, hide)
     values = session.go_back(report).values.get(view.name) if session.overlay.kind == "gradient" else None
     if values is None:
         return None
@@ -64,7 +73,7 @@ def overlay_of(session: Session, view: View, shown: Shown, report: Report) -> Ov
 
 
 def other_view(session: Session, view: View, report: Report = lambda _: None) -> View | None:
-    """The same step or weight of the other trace; None where it has none."""
+    """The same step or weight of the other trace; None where it has none, or not this head."""
     other, name = session.other, view.name
     program = other.trace.program
     if name in program.by_name:
@@ -73,15 +82,18 @@ def other_view(session: Session, view: View, report: Report = lambda _: None) ->
         return None
     axes = program.axes(name)
     heads = axes[0].size if len(axes) == 3 else 1
-    if len(axes) != len(session.trace.program.axes(name)):
+    head = view.head or 0
+    if len(axes) != len(session.trace.program.axes(name)) or head >= heads:
         return None
-    return view_of(other.trace, name, other.labels, head=min(view.head or 0, heads - 1))
+    return view_of(other.trace, name, other.labels, head=head)
 
 
-def _of_other(session: Session, view: View, shown: Shown, report: Report) -> OverlayMatrix | None:
+def _of_other(session: Session, view: View, shown: Shown, report: Report, hide: Hide | None) -> OverlayMatrix | None:
     second = other_view(session, view, report)
     if second is None:
         return None
+    if hide is not None:
+        second = hide(session.other, second)
     if shown == "difference":
         made = difference_of(view, second)
         tile = _first_tile(made)
@@ -89,14 +101,21 @@ def _of_other(session: Session, view: View, shown: Shown, report: Report) -> Ove
         part = "common part " if view.shape != second.shape else ""
         title = f"this less {session.overlay.label} · {part}{shape_text(made.shape)}"
         return OverlayMatrix(made, scale, tile, title)
-    both = joined(_limits(session.trace, view), _limits(session.other.trace, second))
+    pairs = (session.trace, view), (session.other.trace, second)
+    both = joined(*(_limits(trace, each, hidden=hide is not None) for trace, each in pairs))
     scale = scale_for(view.kind, *both)  # one for both, so that the same colour is the same number
     title = f"{session.overlay.label} · {shape_text(second.shape)}"
+    second = replace(second, title=f"{visible(session.overlay.label)} · {second.title}")
     return OverlayMatrix(second, scale, _first_tile(second), title)
 
 
-def _limits(trace: Trace, view: View) -> Limits:
-    return extremes(trace, view.name) or tile_extremes(_first_tile(view).values)
+def _limits(trace: Trace, view: View, *, hidden: bool) -> Limits:
+    """Those of all heads; where tokens are left out, also of what becomes of the rest."""
+    known = extremes(trace, view.name)
+    if known is not None and not hidden:
+        return known
+    drawn = tile_extremes(_first_tile(view).values)
+    return drawn if known is None else joined(known, drawn)
 
 
 def _first_tile(view: View) -> Tile:
@@ -108,11 +127,14 @@ def _first_tile(view: View) -> Tile:
 
 
 def apart(session: Session, name: str) -> str:
-    """How far a step is apart in the two traces, and which step is the first that differs, once that is known."""
+    """How far a step is apart in the two traces, and which step is the first that differs, once that is known.
+
+    The key that goes there is named by its meaning.
+    """
     compared = session.comparison
     if session.overlay.kind != "trace" or compared is None:
         return ""
-    first = "nothing differs" if compared.first is None else f"first that differs: {compared.first} (D)"
+    first = "nothing differs" if compared.first is None else f"first that differs: {compared.first} ({{compare.first}})"
     difference = compared.differences.get(name)
     if difference is not None and difference.beyond and _mark(session, name):
         first = f"{FOLLOWS} follows from {session.overlay.first}" if name != session.overlay.first else "wrong itself"

@@ -17,7 +17,7 @@ from tui_transformer.session.overlay import other_view
 from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session, gradient_cost
-from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene
+from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene, without_hidden
 from tui_transformer.session.store import AT_ONCE, Part, Reading
 from tui_transformer.session.view_state import Size, ViewState
 from tui_transformer.session.whole.scene import WholeScene, whole_scene
@@ -236,8 +236,10 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
         view = view_of(session.trace, name, session.labels, head=head)
         if alone is None:
             return thumbnail(view, THUMB_ROWS, THUMB_COLUMNS, left, before)
-        other = other_view(session, view)
-        shown = view if other is None else difference_of(view, other) if step.shown == "difference" else other
+        if (other := other_view(session, view)) is None:  # it has fewer heads
+            return np.full((1, 1), -np.inf)
+        view, other = without_hidden(session, view, choice), without_hidden(session.other, other, choice)
+        shown = difference_of(view, other) if step.shown == "difference" else other
         return thumbnail(shown, THUMB_ROWS, THUMB_COLUMNS, before=before)
 
     if alone is None:

@@ -169,7 +169,7 @@ class Session(Sentences):
         edits = overlay.values or (self.edits if overlay.edits else ())
         same = replace(self, overlay=NOTHING, targets=None, edits=edits)
         if overlay.model is not None:
-            same = replace(same, model=overlay.model)
+            same = _with_what_it_has(replace(same, model=overlay.model))
         elif overlay.whole:
             return replace(same, breaks=())
         elif overlay.text is None:
@@ -350,6 +350,21 @@ def gradient_cost(session: Session) -> int:
 
 def _text_or_ids(given: str | Ids) -> dict[str, Any]:
     return {"text": given, "ids": None} if isinstance(given, str) else {"text": "", "ids": given}
+
+
+def _with_what_it_has(session: Session) -> Session:
+    """A session with those of its edits alone whose steps and cells its model has."""
+    program, givens = session.base.program, session.base.givens
+
+    def has(edit: Change) -> bool:
+        try:
+            edit.placed(program, givens)
+        except InputError:
+            return False
+        return True
+
+    edits = tuple(filter(has, session.edits))
+    return replace(session, edits=edits, given=session.cache.keeping("tokens"))
 
 
 def _lasting_edits(session: Session) -> tuple[Change, ...]:

@@ -151,7 +151,8 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     limits = joined(*known) if known else tile_extremes(first.values)
     scale, overlay = scale_for(view.kind, *limits), None
     if session.overlay.kind != "nothing":
-        overlay = overlay_of(session, view, shown, report)
+        hide = partial(without_hidden, choice=view_state.hidden) if view_state.hidden != NOTHING else None
+        overlay = overlay_of(session, view, shown, report, hide)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
         scale = overlay.scale
     tile = first if first.values.shape == view.shape else NO_TILE
@@ -284,7 +285,7 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
         elif session.overlay.kind == "trace":
             values = _compared(session, name, place, working.stored)
     if choice != NOTHING:
-        values = (*values, *weight_left(session, name, place, choice))
+        values = (*values, *weight_left(session, name, place, choice, shown))
     return Cell(working, values, how_set(session.trace.edits, working.name, working.index) if session.edits else "")
 
 
@@ -293,11 +294,18 @@ def _compared(session: Session, name: str, place: Place, value: float) -> tuple[
     if name not in (*other.program.by_name, *other.program.weights):
         return (Value("beside", np.nan, note=f"no such step in {label}"),)
     axes = other.program.axes(name)
-    sizes, index = shape_of(axes), index_of(axes, place)
-    if len(axes) != len(session.trace.program.axes(name)) or not all(i < n for i, n in zip(index, sizes, strict=True)):
-        return (Value("beside", np.nan, note=f"no such cell: {shape_text(sizes)} in {label}"),)
+    if not _has_cell(session, name, place):
+        return (Value("beside", np.nan, note=f"no such cell: {shape_text(shape_of(axes))} in {label}"),)
     there = _number(other, name, axes, place)
     return Value("beside", there, note=label), Value("difference", 0.0 if value == there else value - there)
+
+
+def _has_cell(session: Session, name: str, place: Place) -> bool:
+    """Whether the other trace has the cell of a step of this one."""
+    other, own = session.other.trace.program, session.trace.program.axes(name)
+    if name not in (*other.by_name, *other.weights) or len(axes := other.axes(name)) != len(own):
+        return False
+    return all(i < n for i, n in zip(index_of(axes, place), shape_of(axes), strict=True))
 
 
 def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
@@ -332,13 +340,24 @@ def without_hidden(session: Session, view: View, choice: Hidden) -> View:
     return replace(view, window=window)
 
 
-def weight_left(session: Session, name: str, place: Place, choice: Hidden) -> tuple[Value, ...]:
-    """The weight that is drawn while tokens are hidden, and the stored one, which is the one that is explained."""
-    hidden = hidden_keys(session, name, choice)
-    if hidden is None:
+def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown: Shown = "value") -> tuple[Value, ...]:
+    """The weight that is drawn while tokens are hidden, and the stored one, which is the one that is explained.
+
+    What is drawn may be the weight of the other trace, or the difference of the two.
+    """
+    pair = session.overlay.kind == "trace" and shown in ("overlay", "difference") and _has_cell(session, name, place)
+    sides = (session.other,) if pair and shown == "overlay" else (session, session.other) if pair else (session,)
+    hidden = [hidden_keys(each, name, choice) for each in sides]
+    if all(keys is None for keys in hidden):
         return ()
+    left = [_left(each, name, place, keys) for each, keys in zip(sides, hidden, strict=True)]
+    note = "key hidden" if any(keys is not None and keys[place.column] for keys in hidden) else "renormalised"
+    stored = _number(session.trace, name, session.trace.program.axes(name), place)
+    return Value("as drawn", left[0] - sum(left[1:]), note=note), Value("as stored", stored, note="explained here")
+
+
+def _left(session: Session, name: str, place: Place, hidden: Host | None) -> float:
+    """A weight, as a share of those whose keys are not hidden."""
     view = view_of(session.trace, name, session.labels, head=place.head)
     row = view.window(range(place.row, place.row + 1), range(view.columns.size))
-    left = float(renormalized(row, hidden)[0, place.column])
-    note = "key hidden" if hidden[place.column] else "renormalised"
-    return Value("as drawn", left, note=note), Value("as stored", float(row[0, place.column]), note="explained here")
+    return float((row if hidden is None else renormalized(row, hidden))[0, place.column])

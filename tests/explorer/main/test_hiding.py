@@ -11,7 +11,9 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
+from tui_transformer.session.scene import heads_of
 from tui_transformer.session.step_scene import without_hidden
+from tui_transformer.session.view_state import Overlay
 from tui_transformer.views.step_view import Place, view_of
 
 WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
@@ -86,3 +88,36 @@ def test_part_of_a_row_is_that_part_of_the_whole_row():
     view = without_hidden(session, whole, Hidden(special=True, first=True))
     size = whole.columns.size
     np.testing.assert_array_equal(view.window(range(2), range(2, 4)), view.window(range(2), range(size))[:, 2:4])
+
+
+async def test_what_is_compared_is_without_them_too(words):
+    """The difference of what is left of both: never of what is left of one and all of the other."""
+    other = "[CLS] crashed the waves waves [SEP]"
+
+    def left(weights):
+        return weights[:, 1:4] / (weights.sum(axis=1, keepdims=True) - weights[:, [0]] - weights[:, [-1]])
+
+    async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
+        port = explorer.parts.port
+        port.change(port.session.with_overlay(Overlay("trace", "other", text=other)))
+        port.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.press("i")
+        whole = [session.trace[WEIGHTS].astype(float) for session in (port.session, port.session.other)]
+        own, there = (left(weights[0]) for weights in whole)
+        assert explorer.drawn == "both"
+        np.testing.assert_allclose(explorer.scene.overlay.view.window(range(1, 4), range(1, 4)), there[1:4], rtol=1e-5)
+        assert explorer.scene.scale.high >= there.max()
+        await explorer.press("z")
+        difference = explorer.scene.drawn.window(range(1, 4), range(1, 4))
+        np.testing.assert_allclose(difference, own[1:4] - there[1:4], atol=1e-6)
+        drawn, stored = explorer.scene.values[-2:]
+        assert (drawn.symbol, drawn.note) == ("as drawn", "renormalised")
+        assert drawn.value == pytest.approx(own[1, 0] - there[1, 0], abs=1e-6)
+        assert stored.value == whole[0][0, 1, 1]
+        hidden = Hidden(special=True)
+        tiles = heads_of(port.session, explorer.scene, hidden, lambda _: None).tiles
+        one, two = (left(weights[3]) for weights in whole)
+        np.testing.assert_allclose(tiles[3][1:4, 1:4], one[1:4] - two[1:4], atol=1e-6)
+        await explorer.press("z", "z")
+        assert explorer.drawn == "overlay"
+        assert explorer.scene.values[-2].value == pytest.approx(there[1, 0], abs=1e-6)

@@ -9,6 +9,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.tokens import Hidden
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model import Model
 from tui_transformer.report.differences import compare_traces
 from tui_transformer.session.overlay import apart, details
@@ -266,3 +267,43 @@ async def test_a_right_dump_is_said_to_agree(tmp_path):
         await compare(explorer, "a dump", str(path))
         assert explorer.position.stop == stop
         assert any("6 arrays agree" in message for message in explorer.messages)
+
+
+async def test_a_head_that_the_other_model_lacks_is_beside_no_other_head_and_can_be_edited(tmp_path):
+    Model.load("encoder", heads=2).save(tmp_path / "two")
+    async with exploring(NARROW, text="the waves") as explorer:
+        await compare(explorer, "another checkpoint", str(tmp_path / "two"))
+        explorer.parts.port.go(Position(SCALED, Place(5, 0, 1)))
+        await explorer.settled()
+        assert explorer.scene.overlay is None
+        assert "this less" not in explorer.text
+        explorer.parts.port.go_to_cell(head=1)
+        await explorer.settled()
+        assert "this less two · 2 × 2" in explorer.text
+        tiles = heads_of(explorer.session, explorer.scene, Hidden(), lambda _: None).tiles
+        assert [bool(np.isfinite(tile).any()) for tile in tiles] == [True] * 2 + [False] * 6
+        # what only this model has can be set in it alone
+        explorer.parts.port.go_to_cell(head=5)
+        await explorer.settled()
+        await explorer.press("e")
+        await explorer.answer("9")
+        assert explorer.session.trace[SCALED][5, 0, 1] == 9
+        assert not explorer.session.other.edits
+        assert not explorer.messages
+        explorer.parts.port.go_to_cell(head=1)
+        await explorer.settled()
+        await explorer.press("e")
+        await explorer.answer("7")
+        assert [edit.index for edit in explorer.session.other.edits] == [(1, 0, 1)]
+
+
+async def test_the_key_to_what_differs_first_is_one_that_there_is_and_a_chart_says_whose_numbers_it_draws():
+    async with exploring(WIDE, preferences=Preferences(), text="the shore") as explorer:
+        await explorer.press("c", "s")
+        await explorer.answer("the waves")
+        await go(explorer, SCALED)
+        await explorer.press("c", "b")
+        assert "first that differs: tokens (c n)" in explorer.text
+        await explorer.press("c", "b", "c", "b")
+        assert explorer.drawn == "overlay"
+        assert f"“the waves” · {SCALED} · head 0 · query the" in explorer.text

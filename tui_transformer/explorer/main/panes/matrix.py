@@ -26,7 +26,7 @@ from tui_transformer.explorer.guard.scroll_bars import keep_bars
 from tui_transformer.explorer.main.panes.lines import stop_title
 from tui_transformer.explorer.shell.actions.main import TEMPERATURE
 from tui_transformer.explorer.shell.actions.main import VOCABULARY as FIND
-from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.keymap import first_key, hint
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.chart import Chart
@@ -85,7 +85,8 @@ class MatrixPair(Container):
             remark = "computing"
         else:
             self._show(step, scene)
-            remark = visible(apart(scene.session, stop)) if scene.session.overlay.kind == "trace" else ""
+            compared = scene.session.overlay.kind == "trace"
+            remark = visible(hint(self.app, apart(scene.session, stop))) if compared else ""
         first, second = (Content(text) for text in (("", remark) if scene.has_pair else (remark, "")))
         if step is not None and step.frame is not None:
             first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
