@@ -11,6 +11,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.pages import HelpScreen
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.similar import SimilarScreen
 from tui_transformer.model.options import ModelOptions
@@ -150,3 +151,7 @@ async def test_a_key_goes_round_the_sentences_of_a_batch():
             assert explorer.session.encoding.tokens[-1].text == "[PAD]"
             weights = explorer.session.trace["encoder.0.self_attention.weights"]
             assert (weights[..., 2] == 0).all()
+    async with exploring(WIDE, session=session, preferences=Preferences()) as explorer:  # with menus
+        assert "Sentence 1 of 3 · m n next" in explorer.text
+        await explorer.press("m", "n")
+        assert explorer.session.item == 1

@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
-from tui_transformer.explorer.shell.keymap import in_use
+from tui_transformer.explorer.shell.actions.main import SENTENCE
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.labels import DrawnWidget, segments_of
 from tui_transformer.records import dataclass
@@ -138,8 +138,8 @@ class SentencePane(DrawnWidget, can_focus=True):
         session = scene.session
         title = PANES["sentence"]
         if session.batch:
-            key = next(each.shown for each in in_use(ACTIONS, self.app) if each.id == "item.next")
-            title += f" {session.item + 1} of {len(session.batch)} · {key} next"
+            key = first_key(self.app, "item.next")
+            title += f" {session.item + 1} of {len(session.batch)}" + f" · {key} next" * bool(key)
         self.border_title = title
         rows, columns = dict[str, int](), dict[str, int]()
         if (step := scene.step) is not None:
