@@ -84,14 +84,21 @@ def key_in(keymap: Mapping[str, str], meaning: str, *, direct: bool = False) -> 
     return f"{key} {letter}" if key else ""
 
 
-def hint(app: App[Any], text: str) -> str:
-    """A text that names keys by their meanings: `{undo} takes it back` is `u takes it back`."""
-    return hint_in(keymap_of(app), text)
+def hint(app: App[Any], text: str, *, direct: bool = False) -> str:
+    """A text that names keys by their meanings: `{undo} takes it back` is `u takes it back`.
+
+    `direct`: the keys of a tool, which has no menus.
+    """
+    return hint_in(keymap_of(app), text, direct=direct)
 
 
-def hint_in(keymap: Mapping[str, str], text: str) -> str:
+def hint_in(keymap: Mapping[str, str], text: str, *, direct: bool = False) -> str:
     """The same with the keys that a user gave to meanings."""
-    return _MEANING.sub(lambda match: key_in(keymap, match[1]) if match[1] in MEANINGS else match[0], text)
+
+    def key(match: re.Match[str]) -> str:
+        return key_in(keymap, match[1], direct=direct) if match[1] in MEANINGS else match[0]
+
+    return _MEANING.sub(key, text)
 
 
 def with_keys(told: Lecture, keymap: Mapping[str, str]) -> Lecture:

@@ -104,7 +104,7 @@ class TermsScreen(Overview, tool="terms"):
             keys = "{measure} on this screen chooses words, {cursor.choose} goes to the step"
             detail = (
                 f"{term} · {term.kind}   {number(term.value, '+')}   {share} of the logit",
-                self.port.hint(f"a negative one speaks against it; {keys}"),
+                hint(self.app, f"a negative one speaks against it; {keys}", direct=True),
             )
         return Texts(
             f"Direct logit attribution · {of} at position {attribution.position}",

@@ -142,9 +142,9 @@ class PatchingScreen(Overview, tool="patching"):
     def texts(self) -> Texts:
         table = self.table
         if table is None:
-            hint = self.port.hint("{sentence.edit} asks for the other sentence")
+            asks = self.port.hint("{sentence.edit} asks for the other sentence")
             useless = ("step.next", "layer.next", "copy.cell")
-            return Texts("Tables of patches", "", ("nothing is patched yet", hint), hidden=useless)
+            return Texts("Tables of patches", "", ("nothing is patched yet", asks), hidden=useless)
         other, note = table.other, ""
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
@@ -156,7 +156,7 @@ class PatchingScreen(Overview, tool="patching"):
         return Texts(
             f"Patch · each {table.title} from {suggested}“{other_text}”",
             note,
-            (first, self.port.hint(second)),
+            (first, hint(self.app, second, direct=True)),
             table.progress + (" · ended" if self.ended else ""),
             hidden=[name for name, is_useful in useful.items() if not is_useful],
         )

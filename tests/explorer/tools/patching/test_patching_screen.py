@@ -14,6 +14,7 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.analysis.paths import paths
 from tui_transformer.cli.main import app
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.patch_tables import PathTable
 from tui_transformer.explorer.tools.patching import PatchingScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -174,7 +175,11 @@ async def test_it_opens_on_a_counterpart_with_as_many_tokens(options) -> None:
 
 async def of_paths(explorer: Explorer) -> PathTable:
     """The table of paths to the logits."""
-    screen = await opened(explorer, text="The fox found a stone")
+    return await paths_of(explorer, await opened(explorer, text="The fox found a stone"))
+
+
+async def paths_of(explorer: Explorer, screen: PatchingScreen) -> PathTable:
+    """Go on to the table of paths."""
     while not isinstance(screen.table, PathTable):
         await explorer.press("f")
         await complete(explorer)
@@ -216,9 +221,16 @@ async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_t
         table = await of_paths(explorer)
         assert table.estimates is None
         assert "estimated" not in explorer.text
-        assert "KL has no estimate" in " ".join(explorer.text.split())
+        assert "KL has no estimate: its gradient is 0 here, # chooses" in " ".join(explorer.text.split())
         await explorer.press("y")
         line = shlex.split(explorer.messages[-1].removeprefix("copied: "))
     app([*line[1:], "--format", "json"], standalone_mode=False)
     changes = [row["change"] for row in json.loads(capsys.readouterr().out)]
     np.testing.assert_allclose(changes, table.values[table.there], atol=1e-5)
+
+
+async def test_the_key_of_another_metric_is_that_of_this_screen_where_the_main_one_has_menus() -> None:
+    async with exploring(WIDE, model="story", text="The fox found a crow", preferences=Preferences()) as explorer:
+        await explorer.press("a", "P")
+        await paths_of(explorer, await complete(explorer))
+        assert "its gradient is 0 here, w chooses another metric" in " ".join(explorer.text.split())
