@@ -153,6 +153,10 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     if session.overlay.kind != "nothing":
         hide = partial(without_hidden, choice=view_state.hidden) if view_state.hidden != NOTHING else None
         overlay = overlay_of(session, view, shown, report, hide)
+        if overlay is not None and session.overlay.kind == "trace":
+            both = (hidden_keys(each, name, view_state.hidden) for each in (session, session.other))
+            if any(keys is not None for keys in both):
+                overlay = replace(overlay, note=view_state.hidden.text)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
         scale = overlay.scale
     tile = first if first.values.shape == view.shape else NO_TILE
@@ -284,8 +288,9 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
             values = (Value("∂loss/∂x", float(gradient[index])),)
         elif session.overlay.kind == "trace":
             values = _compared(session, name, place, working.stored)
-    if choice != NOTHING:
-        values = (*values, *weight_left(session, name, place, choice, shown))
+    if choice != NOTHING and (gradient is None or shown != "overlay"):  # a gradient is drawn whole
+        left = weight_left(session, name, place, choice, shown)
+        values = (*values, *(left if gradient is None or shown == "value" else left[:1]))
     return Cell(working, values, how_set(session.trace.edits, working.name, working.index) if session.edits else "")
 
 

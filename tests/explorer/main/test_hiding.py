@@ -108,6 +108,7 @@ async def test_what_is_compared_is_without_them_too(words):
         np.testing.assert_allclose(explorer.scene.overlay.view.window(range(1, 4), range(1, 4)), there[1:4], rtol=1e-5)
         assert explorer.scene.scale.high >= there.max()
         await explorer.press("z")
+        assert "special tokens hidden" in explorer.text
         difference = explorer.scene.drawn.window(range(1, 4), range(1, 4))
         np.testing.assert_allclose(difference, own[1:4] - there[1:4], atol=1e-6)
         drawn, stored = explorer.scene.values[-2:]
@@ -121,3 +122,15 @@ async def test_what_is_compared_is_without_them_too(words):
         await explorer.press("z", "z")
         assert explorer.drawn == "overlay"
         assert explorer.scene.values[-2].value == pytest.approx(there[1, 0], abs=1e-6)
+
+
+async def test_a_gradient_is_drawn_whole_and_its_cell_says_so(words):
+    async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
+        await explorer.press("b")
+        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 0)))
+        await explorer.press("i")
+        for drawn, said in (("both", ["value", "as drawn"]), ("overlay", ["value"])):
+            assert explorer.drawn == drawn
+            assert [each.symbol for each in explorer.scene.values] == said
+            await explorer.press("z")
+        assert [each.symbol for each in explorer.scene.values] == ["∂loss/∂x", "as drawn", "as stored"]
