@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.generation.text import token_texts
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids
-from tui_transformer.records import InitVar, dataclass, field
+from tui_transformer.records import InitVar, dataclass, field, replace
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.step_view import Labels
@@ -93,7 +96,7 @@ class Sentences:
         if not model.config.vocab_size:
             return Batch((Encoding("", ()),))
         encodings = [
-            model.encode(given, cut=self.cut, pair=self.pair) if isinstance(given, str) else _written(model.word, given)
+            model.encode(given, cut=self.cut, pair=self.pair) if isinstance(given, str) else _read_back(model, given)
             for given in self.batch or (self.text if self.ids is None else self.ids,)
         ]
         return batch_of(model, encodings, self.framing, cut=self.cut)
@@ -151,6 +154,17 @@ class Sentences:
     def words_of(self, sequence: str) -> Vocabulary | None:
         """The words of a token sequence: a decoder may write others than its encoder reads."""
         return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
+
+
+def _read_back(model: Model, ids: tuple[int, ...]) -> Encoding:
+    """Token IDs as the text that is read as them; where there is none, as a sentence of their words."""
+    words = model.vocabulary
+    if words is not None and words.kind != "words":  # else their words are that text
+        with suppress(InputError):
+            read = model.encode("".join(token_texts(model, ids, source=True)))
+            if read.ids == ids:
+                return replace(read, segments=None)
+    return _written(model.word, ids)
 
 
 def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:

@@ -128,10 +128,12 @@ class Export:
 
         def write(notes: str | None) -> None:
             if notes is not None:
-                count = with_stop(path_of(name), stop_at(session, position, notes.strip()))
+                stop = stop_at(session, position, notes.strip())
+                count = with_stop(path_of(name), stop)
                 self._lecture = name
                 lost = kept(session).count(None)
                 hidden = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
+                hidden += "; the token IDs left out: no text is read as them" * _is_lost(session, stop)
                 self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{hidden}")
 
         self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
@@ -157,12 +159,27 @@ def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
         head=place.head,
         row=place.row,
         column=place.column,
-        sentence=session.text or None,
+        sentence=_sentence(session),
         target=session.decoder_text or None,
         edits=tuple(text for text in kept(session) if text is not None),
         breaks=session.breaks,
         notes=notes,
     )
+
+
+def _sentence(session: Session) -> str | None:
+    """The sentence as a lecture has it: of token IDs the text that is read as them, None where there is none."""
+    if session.ids is None:
+        return session.text or None
+    text = session.encoding.text
+    try:
+        return text if session.model.encode(text).ids == session.ids else None
+    except InputError:
+        return None
+
+
+def _is_lost(session: Session, stop: Stop) -> bool:
+    return session.ids is not None and stop.sentence is None
 
 
 def kept(session: Session) -> list[str | None]:
