@@ -6,6 +6,11 @@ import pytest
 from typed_lines import typed
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.plain.reader import Reader
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.exploration import Exploration, History
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
 
 
 def test_something_is_broken_and_mended(reader):
@@ -40,3 +45,13 @@ def test_breaks_are_told_with_numbers_and_made_with_one(reader):
     assert "mended: scores ÷ √d_k × 2" in typed(reader, "break")
     with pytest.raises(InputError, match="takes no number"):
         typed(reader, "break causal-mask 0.5")
+
+
+def test_what_is_written_is_said_to_be_without_what_is_broken_and_with_the_edits():
+    session = open_session(ModelOptions("story", device="cpu"), None, None)
+    reader = Reader(Exploration(History(session), Position("decoder.1.self_attention.weights")))
+    assert "the model writes" not in typed(reader, "generate 2")
+    typed(reader, "break no-mask")
+    assert "”; the model writes as it is, without what is broken: mask off" in typed(reader, "generate 2")
+    typed(reader, "break", "set decoder.1.output += 1")
+    assert "; the model writes with the edits of the explorer" in typed(reader, "generate 2")

@@ -18,6 +18,8 @@ from tui_transformer.text.display import visible
 def told(session: Session, words: str = "") -> str:
     """The text that the model writes, so many tokens; where something is added, the text without it as well.
 
+    What is to be known of it stands behind: what is broken here is not broken there.
+
     Raises:
         InputError: The model writes nothing, or no number of tokens is named.
     """
@@ -27,11 +29,11 @@ def told(session: Session, words: str = "") -> str:
     writer, edit = start.writer, steering(session.edits, session.base.program)
     begun = Draft(writer, writer.settings, (writer.begin(prompt_of(writer, session)),))
     if edit is None:
-        return f"written: {_text(begun.up_to(count))}"
+        return "; ".join((f"written: {_text(begun.up_to(count))}", *start.remarks))
     draft = begun.steered(edit, start.beside(edit), count)
     without = "" if draft.without is None else f"without: {_text(draft.without)}; "
     slider = f"its slider goes from {minus(f'{-draft.end:g}')} to {draft.end:g}"
-    return f"{without}with {said(edit)}: {_text(draft)}; {slider}"
+    return "; ".join((f"{without}with {said(edit)}: {_text(draft)}", slider, *start.remarks))
 
 
 def _text(draft: Draft) -> str:

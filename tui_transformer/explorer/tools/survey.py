@@ -41,9 +41,12 @@ from tui_transformer.views.step_view import Place
 NAME, NUMBER, LEAST_BAR = 20, 11, 4
 """Columns of a name, of a number, and of a bar at least."""
 
-NEXT_MEASURE = "{order}: the next measure · {kind}: the next part"
-NEXT = f"{{cursor.choose}}: texts where it is strongest · {NEXT_MEASURE}"
-"""What to do next."""
+NEXT = {
+    "cursor.choose": "texts where it is strongest",
+    "order": "the next measure",
+    "kind": "the next part",
+}
+"""What to do next, by the keys."""
 
 UNITS = ("head", "neuron", "feature")
 """What a row may be of besides a layer."""
@@ -114,9 +117,11 @@ class SurveyScreen(Overview, tool="survey"):
         interval = "" if certain else f", from {number(row.low or 0.0)} to {number(row.high or 0.0)} (95 %)"
         examples = self.survey.examples(row)
         useful = {"kind": len(parts) > 1, "order": len(tables) > 1, "find": len(tables) > 1}
+        keys = useful | {"cursor.choose": bool(examples)}
+        following = " · ".join(f"{{{key}}}: {does}" for key, does in NEXT.items() if keys[key])
         titles = "".join(f"{title:>{NUMBER}}" for title in ("mean", "± (95 %)", "texts"))
         titles = f"{fit('of', NAME)}{titles}  {self.table.scale.says}"
-        about = (self.table.says, self.port.hint(NEXT if examples else NEXT_MEASURE))
+        about = (self.table.says, self.port.hint(following))
         lines = (titles,) if self.has_class("-short") else (*about, titles)
         return Texts(
             f"{self.table.title} · {'lowest' if self.reverse else 'highest'} first",

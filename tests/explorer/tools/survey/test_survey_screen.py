@@ -111,6 +111,12 @@ async def test_the_next_part_another_measure_and_a_survey_without_examples(path:
         assert explorer.app.screen.table.measure == "lens:depth"
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
+        # of one measure there is no next one, and of one part neither
+        alone = tuple(row for row in results.rows if row.measure == "previous")
+        open_results(explorer.parts.port, Results.of(alone, results.examples))
+        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        await explorer.shown("enter: texts where it is strongest  ")
+        await explorer.press("escape")
         # without examples
         write_results(path.parent / "rows.csv", Results.of(results.rows, ()))
         await explorer.resize(*SMALL)
