@@ -101,6 +101,12 @@ class Sentences:
         ]
         return batch_of(model, encodings, self.framing, cut=self.cut)
 
+    @property
+    def mask_read(self) -> Ids | None:
+        """The mask, also that of a sentence that is padded to the length of others."""
+        masks = self.framed.masks
+        return masks[self.item] if self.mask is None and masks is not None else self.mask
+
     @kept("tokens")
     def decoder_encoding(self) -> Encoding | None:
         """The decoder's tokens, where it has a sequence of its own."""
@@ -125,10 +131,10 @@ class Sentences:
         if not self.model.config.vocab_size:
             trace = self.model.trace(budget=self.budget)
         else:
-            masks, target = self.framed.masks, self.decoder_encoding
+            target = self.decoder_encoding
             trace = self.model.trace(
                 ids=self.encoding.ids,
-                mask=masks[self.item] if self.mask is None and masks is not None else self.mask,
+                mask=self.mask_read,
                 decoder_ids=None if target is None else target.ids,
                 segments=self.encoding.segments,
                 budget=self.budget,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from driving import WIDE, exploring
+from driving import NARROW, WIDE, exploring
+
+from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,22 @@ async def test_that_a_broken_model_writes_as_it_is_is_said() -> None:
         explorer.parts.port.change(explorer.session.with_breaks("no-mask"))
         await explorer.press("W")
         assert "the model writes as it is, without what is broken: mask off" in explorer.messages[-1]
+
+
+async def test_a_sentence_of_a_batch_is_written_on_without_what_it_is_padded_with():
+    """It is written on from its last word, as it is where it stands alone."""
+    batch = ("Once there was a cat", "Mira and Ben")
+    session = open_session(ModelOptions("story", device="cpu"), batch[0], None).with_batch(batch, 1)
+    assert session.encoding.tokens[-1].text == "[PAD]"
+    start = Start.of(session)
+    prompt = prompt_of(start.writer, session)
+    assert prompt == session.model.encode(batch[1]).ids
+    async with exploring(NARROW, session=session) as explorer:
+        await explorer.press("W", "space")
+        await explorer.shown("Mira and Ben ne_")
+        assert "4 given · 1 written" in explorer.text
+    dates = open_session(ModelOptions("dates", device="cpu"), "the 3rd of May 2021", None)
+    dates = dates.with_batch(("the 3rd of May 2021", "3 May 2021"), 1)
+    masked = Start.of(dates).writer.mask
+    assert masked is not None
+    assert masked[0] == tuple(int(each != 0) for each in dates.encoding.ids)

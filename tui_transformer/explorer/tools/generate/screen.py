@@ -242,7 +242,7 @@ class GenerateScreen(ExplorerScreen[None]):
         def begin(read: Session) -> None:
             self.session, writer = adding.resteered(read, self.steering), self._start.writer
             if read.model.has_decoder:
-                writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
+                writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask_read, writer.edits)
             self._begin(writer, read)
 
         check, answered = reading(session.with_text, begin)

@@ -59,7 +59,7 @@ class Start:
         own = steering(session.edits, session.base.program)
         others = tuple(edit for edit in edits if edit is not own)
         place = next((at for at, edit in enumerate(edits) if edit is own), len(edits))
-        writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, others)
+        writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask_read, others)
         whole = f"the model writes as it is, without what is {broken(session)}" if session.breaks else ""
         said = (defaults.note, whole, "the model writes with the edits of the explorer" if edits else "", *remarks)
         return cls(writer, others, place, tuple(filter(None, said)))
@@ -74,8 +74,8 @@ def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
     target, ids = session.decoder_encoding, session.encoding.ids
     if target is not None:
         return target.ids
-    padded = session.ids is not None or session.mask is not None
-    return writer.unpadded(ids, session.mask) if padded else ids
+    padded = session.ids is not None or session.mask_read is not None
+    return writer.unpadded(ids, session.mask_read) if padded else ids
 
 
 def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> Session:
