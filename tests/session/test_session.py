@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tui_transformer.engine.edits import Ablate, Edit
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
@@ -88,3 +89,17 @@ def test_token_ids_are_the_text_that_is_read_as_them_and_else_their_words():
     asunder = open_session(ModelOptions("story", device="cpu"), None, (48, 76))  # read as one token
     assert asunder.encoding.ids == (48, 76)
     assert asunder.encoding.text == "M i"
+
+
+def test_padding_is_no_target_of_the_loss_which_is_that_of_the_sentence_alone():
+    texts = ("Once there was a cat", "Mira and Ben")
+    alone = open_session(ModelOptions("story", device="cpu"), texts[1], None)
+    padded = alone.with_batch(texts, 1)
+    assert padded.loss_targets == (*alone.loss_targets, NOT_COUNTED)
+    ids = open_session(ModelOptions("story", device="cpu"), None, (*alone.encoding.ids, 0, 0))
+    for session in (padded, ids):
+        assert session.gradients.counted == alone.gradients.counted == 3
+        assert session.gradients.loss == pytest.approx(alone.gradients.loss, rel=1e-5)
+    one = open_session(ModelOptions("story", device="cpu"), None, (321, 0, 0))  # nothing follows a single token
+    assert one.answers_once
+    assert one.gradients.counted == 1

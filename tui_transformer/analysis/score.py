@@ -20,7 +20,7 @@ from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE, leading, softmax, tempered
-from tui_transformer.model.targets import default_targets, predicts_next
+from tui_transformer.model.targets import Ids, default_targets, predicts_next
 from tui_transformer.records import dataclass
 
 
@@ -103,13 +103,13 @@ def score(
     return Score(tuple(scores))
 
 
-def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
+def text_targets(trace: Trace, ids: Sequence[int]) -> Ids:
     """The tokens of a text as targets, −1 where a position, or the token that it predicts, is padding."""
     program = trace.program
     real = real_tokens(trace, program.axes(LOGITS)[0]).tolist()
     predicted = [*real[1:], False] if predicts_next(program) else real
     targets = zip(default_targets(program, ids), real, predicted, strict=True)
-    return [target if here and there else NOT_COUNTED for target, here, there in targets]
+    return tuple(target if here and there else NOT_COUNTED for target, here, there in targets)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions, effect
 from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
+from tui_transformer.analysis.score import text_targets
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
@@ -21,7 +22,7 @@ from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.targets import default_targets, has_loss, read_targets
+from tui_transformer.model.targets import has_loss, read_targets
 from tui_transformer.records import dataclass
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.numbers import aligned
@@ -54,7 +55,7 @@ def chosen(session: Session, request: Measuring) -> Metric | None:
     if request.targets is not None:
         targets = read_targets(session.model, request.targets, program.shape(program.logits)[0])
     elif request.metric == "loss" and request.tokens is None and has_loss(program):
-        targets = default_targets(program, session.predicted)
+        targets = text_targets(session.trace, session.predicted)
     return Metric.of(request.metric, tokens, targets)
 
 

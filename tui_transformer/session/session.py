@@ -9,11 +9,12 @@ from typing import Any
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.score import text_targets
 from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import Gradients, backward, backward_from, kept_for_backward
+from tui_transformer.engine.gradient import NOT_COUNTED, Gradients, backward, backward_from, kept_for_backward
 from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.trace import Trace
@@ -22,7 +23,7 @@ from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
-from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
+from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer
 from tui_transformer.records import dataclass, replace
 from tui_transformer.report.differences import Comparison, compare_traces
 from tui_transformer.session.sentences import Sentences, kept
@@ -102,13 +103,18 @@ class Session(Sentences):
 
     @kept("backward")
     def _usual_targets(self) -> Ids:
-        return own_answer(self.base) if self.answers_once else default_targets(self.base.program, self.predicted)
+        return own_answer(self.base) if self.answers_once else self._text_targets
 
     @property
     def answers_once(self) -> bool:
         """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
-        alone = len(self.predicted) == 1 and predicts_next(self.base.program)
-        return alone or answers_first(self.model.folder)
+        return set(self._text_targets) == {NOT_COUNTED} or answers_first(self.model.folder)
+
+    @kept("tokens")
+    def _text_targets(self) -> Ids:
+        """The tokens of the text as targets; padding is none."""
+        known = has_loss(self.base.program)
+        return text_targets(self.base, self.predicted) if known else default_targets(self.base.program, self.predicted)
 
     @property
     def gradients(self) -> Gradients:
