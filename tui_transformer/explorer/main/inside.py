@@ -156,11 +156,13 @@ class InsideScreen(ExplorerScreen[Spot]):
             return
         page = Style(bgcolor=self.rich_style.bgcolor)
         paint = Paint(inks_of(self), Surface.of(self.app), page, max(self.size.width - 5, 20))
+        lines, at, led = self._list, self._list.cursor, self._line().target
         self._lines = [*lines_of(self.inside, paint), *self._about(paint)]
-        lines, at = self._list, self._list.cursor
         lines.show(len(self._lines), lambda index: self._lines[index].text)
         leading = [place for place, line in enumerate(self._lines) if line.target is not None]
         own = (place for place in leading if self._lines[place].marked)
+        if keep and led is not None:  # in another width it is another line
+            at = next((place for place in leading if self._lines[place].target == led), at)
         lines.cursor = at if keep and at is not None else next(own, leading[0] if leading else 0)
         if not keep:
             lines.scroll_home(animate=False)

@@ -123,3 +123,19 @@ async def test_colours_of_values_stay_under_the_cursor(theme):
             painted += sum(part.style.bgcolor not in (None, cursor.bgcolor) for part in there)
             await explorer.press("down")
         assert painted
+
+
+async def test_the_term_under_the_cursor_stays_there_in_another_width():
+    async with exploring(NARROW, model="story", text="Mira and Ben", preferences=Preferences()) as explorer:
+        await explorer.go("decoder.1.self_attention.concat")
+        await explorer.press("enter")
+        screen = explorer.app.screen
+        assert isinstance(screen, InsideScreen)
+        led = screen._line().target
+        assert led is not None
+        for size in (SMALL, WIDE, SMALL, NARROW):
+            await explorer.resize(*size)
+            assert screen._line().target == led
+        await explorer.resize(*SMALL)
+        await explorer.press("enter")
+        assert screen.spot.name == led.name
