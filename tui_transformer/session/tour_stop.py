@@ -25,7 +25,7 @@ from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
-from tui_transformer.session.view_state import BEFORE
+from tui_transformer.session.view_state import BEFORE, NOTHING
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.trained import HERE
 from tui_transformer.views.step_view import Place, place_of
@@ -124,10 +124,15 @@ def goes_back(told: Lecture) -> bool:
 
 
 def base_of(session: Session, told: Lecture) -> Session:
-    """What a tour is told of: the model unbroken, and where the tour names its numbers also without edits."""
+    """What a tour is told of: the model unbroken, and where the tour names its numbers also without edits.
+
+    Nor is anything beside, of which a tour of the program does not tell.
+    """
     if session.breaks:
         session = session.with_breaks()
     session = with_features(session, told)
+    if told.path is None and session.overlay != NOTHING:
+        session = session.with_overlay(NOTHING)
     names_numbers = told.path is None and told.name not in ANY_MODEL
     return session.unedited if session.edits and names_numbers else session
 

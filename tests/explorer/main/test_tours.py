@@ -23,7 +23,8 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.tour_stop import backwards, scenery
-from tui_transformer.views.step_view import index_of
+from tui_transformer.session.view_state import Overlay
+from tui_transformer.views.step_view import Place, index_of
 
 OFFER = "t: a guided tour of this model"
 
@@ -88,6 +89,24 @@ async def test_leaving_gives_back_what_was_explored_before():
         await explorer.press("U")
         assert explorer.session.text == "did the cat sleep"
         assert explorer.position == position
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_tour_tells_of_the_model_and_not_of_what_is_beside_or_left_out(size):
+    async with exploring(size, model="question", text="where is the map ?") as explorer:
+        port = explorer.parts.port
+        port.change(port.session.with_overlay(Overlay("trace", "other", text="who is")))
+        await explorer.go("encoder.0.self_attention.weights")
+        await explorer.press("I")
+        before = state(explorer)
+        await explorer.press("t")
+        await explorer.settled()
+        assert "gives the question mark the weight .99" in " ".join(explorer.text.split())
+        assert explorer.scene.overlay is None
+        assert explorer.position.place == Place(2, 0, 8)
+        assert explorer.scene.view.window(range(1), range(8, 9)) == pytest.approx(0.98859, abs=1e-5)
+        await explorer.press("escape")
+        assert state(explorer) == before
 
 
 async def test_nothing_of_a_stop_stays_at_the_next_and_undo_takes_back_what_it_did():

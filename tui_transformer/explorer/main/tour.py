@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.card import TourPanel, goes_on_with
@@ -115,7 +116,7 @@ class Tour:
         told = with_keys(told, keymap_of(self._screen.app))
         self.leave()
         state = self._state = TourState.begin(self._explored, told)
-        self._explored.change_view(zoom=None)
+        self._explored.change_view(zoom=None, **({} if told.path is not None else {"hidden": NOTHING}))
         self._place, self._asked, self._hidden, self._shown = 0, set(), False, ()
         self._panes.told = tuple(self._paragraphs(told, number) for number in range(1, len(told.stops) + 1))
         self._screen.mount(TourPanel(self._panes.told), after="#body")
