@@ -299,13 +299,13 @@ def _compared(session: Session, name: str, place: Place, value: float) -> tuple[
     if name not in (*other.program.by_name, *other.program.weights):
         return (Value("beside", np.nan, note=f"no such step in {label}"),)
     axes = other.program.axes(name)
-    if not _has_cell(session, name, place):
+    if not has_cell(session, name, place):
         return (Value("beside", np.nan, note=f"no such cell: {shape_text(shape_of(axes))} in {label}"),)
     there = _number(other, name, axes, place)
     return Value("beside", there, note=label), Value("difference", 0.0 if value == there else value - there)
 
 
-def _has_cell(session: Session, name: str, place: Place) -> bool:
+def has_cell(session: Session, name: str, place: Place) -> bool:
     """Whether the other trace has the cell of a step of this one."""
     other, own = session.other.trace.program, session.trace.program.axes(name)
     if name not in (*other.by_name, *other.weights) or len(axes := other.axes(name)) != len(own):
@@ -350,7 +350,7 @@ def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown
 
     What is drawn may be the weight of the other trace, or the difference of the two.
     """
-    pair = session.overlay.kind == "trace" and shown in ("overlay", "difference") and _has_cell(session, name, place)
+    pair = session.overlay.kind == "trace" and shown in ("overlay", "difference") and has_cell(session, name, place)
     sides = (session.other,) if pair and shown == "overlay" else (session, session.other) if pair else (session,)
     hidden = [hidden_keys(each, name, choice) for each in sides]
     if all(keys is None for keys in hidden):

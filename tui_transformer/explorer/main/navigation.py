@@ -26,7 +26,8 @@ from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, Search, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
-from tui_transformer.session.view_state import Size, ViewState, next_shown
+from tui_transformer.session.step_scene import has_cell
+from tui_transformer.session.view_state import Shown, Size, ViewState, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
 from tui_transformer.session.words import TEMPERATURES, WORDS
 from tui_transformer.views.step_view import Place, place_of
@@ -94,6 +95,7 @@ class Navigation:
 
     def follow(self, position: Position) -> None:
         """Go to another cell, and remember where one came from."""
+        uncover(self._explored, self._panes.shown, position)
         self._explored.follow(position)
         self._presenter.show()
 
@@ -103,6 +105,7 @@ class Navigation:
             self.say(f"{position.stop}: no step of what is explored now")
             return
         self._explored.trail.clear()
+        uncover(self._explored, self._panes.shown, position)
         self.go(position)
         self._presenter.focus("matrix")
 
@@ -197,7 +200,9 @@ class Navigation:
         """Make a token of a sentence the current row, or the current column where the columns are its tokens."""
         name, scene = list(self.session.sequences)[which], self._explored.step
         column = scene is not None and scene.view.rows.sequence != name and scene.view.columns.sequence == name
-        self.go_to_cell(**{"column" if column else "row": place})
+        there = replace(self.position.place, **{"column" if column else "row": place})
+        uncover(self._explored, self._panes.shown, replace(self.position, place=there))
+        self.go_to_cell(row=there.row, column=there.column)
 
     def turn_token(self, by: int) -> None:
         """Go to another row, so many tokens on."""
@@ -348,3 +353,14 @@ class Navigation:
             self._explored.change_view(temperature=TEMPERATURES[place])
             if self.position.stop in WORDS:
                 self._presenter.show()
+
+
+def uncover(explored: Exploration, shown: Shown, position: Position) -> None:
+    """Draw the values of a step, where what is drawn in their place has not this cell."""
+    session, stop = explored.session, position.stop
+    if session.overlay.kind != "trace" or shown not in ("overlay", "difference"):
+        return
+    programs = session.trace.program, session.other.trace.program
+    known = all(stop in each.by_name or stop in each.weights for each in programs)
+    if known and not has_cell(session, stop, position.place):
+        explored.change_view(wanted="value")

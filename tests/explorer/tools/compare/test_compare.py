@@ -9,6 +9,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.tokens import Hidden
+from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model import Model
 from tui_transformer.report.differences import compare_traces
@@ -307,3 +308,35 @@ async def test_the_key_to_what_differs_first_is_one_that_there_is_and_a_chart_sa
         await explorer.press("c", "b", "c", "b")
         assert explorer.drawn == "overlay"
         assert f"“the waves” · {SCALED} · head 0 · query the" in explorer.text
+
+
+async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_none():
+    async with exploring(NARROW, model="question", text="where is the map ?", preferences=Preferences()) as explorer:
+        await explorer.press("c", "s")
+        await explorer.answer("who is")
+        port, weights = explorer.parts.port, "encoder.0.self_attention.weights"
+        # a token that is found
+        await go(explorer, weights)
+        await explorer.press("/")
+        await explorer.answer("?")
+        assert "token 4, ?" in explorer.messages[-1]
+        assert (explorer.drawn, explorer.scene.place.row) == ("value", 4)
+        # a term that is followed, and a token that is clicked
+        for way in (
+            lambda: port.follow_operand(Operand("encoder.0.self_attention.masked", (0, 0, 4), 0.0)),
+            lambda: port.go_to_token(0, 4),
+            lambda: port.visit(Position(weights, Place(0, 1, 3))),
+        ):
+            port.look(wanted="difference")
+            await go(explorer, weights)
+            assert "common part 2 × 2" in explorer.text
+            way()
+            await explorer.settled()
+            assert (explorer.drawn, explorer.scene.place) == ("value", explorer.position.place)
+            assert max(explorer.scene.place.row, explorer.scene.place.column) > 2
+        # one that it has is shown as it was wanted
+        port.look(wanted="difference")
+        await go(explorer, weights)
+        port.visit(Position(weights, Place(0, 1, 1)))
+        await explorer.settled()
+        assert explorer.drawn == "difference"
