@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -173,8 +172,6 @@ def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Tak
     problem: list[InputError] = []
 
     async def lead(pilot: Pilot[Any]) -> None:
-        # without a terminal ctrl+c is a signal, which would leave what is waited for here waiting
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, app.exit, None, 128 + signal.SIGINT)
         number = 0
         try:
             with suppress(ScreenStackError):  # a signal ends it while something is waited for

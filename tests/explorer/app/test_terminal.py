@@ -134,7 +134,9 @@ def test_it_opens_steps_suspends_and_leaves_the_terminal_as_it_was(terminal: Ter
     terminal.ended(0)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
+)
 def test_a_signal_ends_it_in_order(terminal: Terminal, number: signal.Signals, code: int):
     terminal.explore()
     os.kill(terminal.process(), number)

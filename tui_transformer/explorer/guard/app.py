@@ -46,7 +46,7 @@ from tui_transformer.explorer.guard.frame import Changes, Frame
 from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.text.guarded import end_guarded
 
-ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+ENDING_SIGNALS = tuple(each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"))
 A_MOMENT = 0.0001
 """Seconds for which one thread lets another go on, hardly more than it takes that one to be called."""
 
