@@ -112,6 +112,16 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
     assert not Path("heads.csv.state").exists()
 
 
+@pytest.mark.usefixtures("in_this_process")
+def test_what_is_stopped_before_anything_is_done_keeps_nothing(run: Run, corpus: str, monkeypatch):
+    monkeypatch.setattr(Escape, "pressed", property(lambda _: True))
+    monkeypatch.setattr(processes, "in_processes", lambda *_, **__: iter([None]))
+    ended = run("survey", corpus, "--model", "story", "--out", "heads.csv")
+    assert ended.code == 130
+    assert ended.err.endswith("stopped before the first texts were measured: nothing is kept\n")
+    assert not list(Path().glob("heads*"))
+
+
 def test_ray_that_is_not_installed_is_said(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     ended = run("survey", "--ray", corpus, "--model", "story", "--out", "a.csv")

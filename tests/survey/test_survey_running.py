@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -146,6 +148,28 @@ def test_processes_that_end_again_and_again_are_said(corpus: Path):
     with pytest.raises(InputError, match=r"3 processes ended .*corpus\.txt lines 1 to 16"):
         run(job(corpus), partial(in_processes, count=1, worker=Ending))
     assert len(started) == 3
+
+
+class Interrupted:
+    """Work whose process gets the signals of a terminal while it begins, as ctrl+c sends them to all."""
+
+    def __setstate__(self, _: object) -> None:
+        for name in ("SIGINT", "SIGQUIT", "SIGHUP"):
+            os.kill(os.getpid(), getattr(signal, name))
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"some": 1}
+
+    def sums(self, batch: Batch) -> bytes:
+        return f"{len(batch)} texts".encode()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no terminal sends signals here")
+def test_the_signals_of_a_terminal_are_for_who_started_the_processes(capfd: pytest.CaptureFixture[str]):
+    batch = (Item(0, Source("text", 1, "the fox")),)
+    assert [each for each in in_processes(Interrupted(), [batch], 1) if each] == [b"1 texts"]
+    assert capfd.readouterr().err == ""
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_what_a_process_cannot_do_is_said_as_it_is(corpus: Path):

@@ -178,6 +178,7 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
 def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     """Write the results, and say what they are of."""
     from tui_transformer.analysis.survey.table import Origin, examples, rows
+    from tui_transformer.files import is_there
     from tui_transformer.survey.results import Results, write_results
     from tui_transformer.survey.running import state_path
     from tui_transformer.survey.work import STDIN
@@ -201,6 +202,8 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
         raise InputError("there is no text in what was read: every line is empty, or has no token")
     if whole:
         path.unlink(missing_ok=True)
+    elif not is_there(path):
+        note("stopped before the first texts were measured: nothing is kept")
     else:
         again = "the same command goes on" + (", given the same texts" if STDIN in job.files else "")
         note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")

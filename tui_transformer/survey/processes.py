@@ -9,6 +9,7 @@ import signal
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -60,7 +61,8 @@ class Worker:
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(ONE_THREAD)  # of the process that is started
         try:
-            self.process.start()
+            with _deaf():
+                self.process.start()
         finally:
             for name, value in before.items():
                 os.environ.pop(name)
@@ -87,6 +89,22 @@ class Worker:
         self.process.kill()
         self.process.join()
         self.pipe.close()
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """What is started meanwhile hears no signal of the terminal: this process does, later if need be, and ends it."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    of_terminal = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, of_terminal)
+    try:
+        resource_tracker.ensure_running()  # a process, too; it lets SIGINT through again
+        signal.pthread_sigmask(signal.SIG_BLOCK, of_terminal)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Pool:
