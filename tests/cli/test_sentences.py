@@ -96,6 +96,19 @@ def test_a_padded_sentence_is_what_it_is_alone(run: Run) -> None:
     assert not any(row[2] for row in ended.json["values"])
 
 
+def test_the_loss_of_a_padded_sentence_is_that_of_it_alone(run: Run) -> None:
+    def loss(*given: str) -> float:
+        found = run("ablate", "head:decoder.0.self_attention:0", "--metric", "loss", "--format", "json", *LLAMA, *given)
+        assert found.json["metric"] == "loss on 2 targets"
+        return found.json["value"] - found.json["change"]
+
+    alone = loss("--ids", "12,10,9")
+    assert loss(*PADDED) == pytest.approx(alone, abs=1e-9)
+    assert loss("--ids", "4,5,6,7,8,9;12,10,9", "--item", "1") == pytest.approx(alone, abs=1e-9)
+    scored = run("score", "--ids", "12,10,9", "--format", "json", *LLAMA).json
+    assert scored["cross_entropy"] == pytest.approx(alone, abs=1e-9)
+
+
 def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run, tmp_path: Path) -> None:
     out, bare, without = (str(tmp_path / name) for name in ("trace.npz", "bare.npz", "without.npz"))
     assert run("trace", "--out", out, *LLAMA, *PADDED).code == 0

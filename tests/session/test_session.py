@@ -103,3 +103,14 @@ def test_padding_is_no_target_of_the_loss_which_is_that_of_the_sentence_alone():
     one = open_session(ModelOptions("story", device="cpu"), None, (321, 0, 0))  # nothing follows a single token
     assert one.answers_once
     assert one.gradients.counted == 1
+
+
+def test_padding_is_no_target_and_predicts_none():
+    padded = open_session(ModelOptions("story", device="cpu"), None, (5, 6, 7, 0, 0), mask=(1, 1, 1, 0, 0))
+    assert padded.loss_targets == (6, 7, -1, -1, -1)
+    alone = open_session(ModelOptions("story", device="cpu"), None, (5, 6, 7))
+    assert padded.gradients.loss == pytest.approx(alone.gradients.loss, rel=1e-6)
+    # of a single token the model's own answer is one
+    single = open_session(ModelOptions("story", device="cpu"), None, (5, 0), mask=(1, 0))
+    assert single.answers_once
+    assert single.loss_targets[1:] == (-1,)
