@@ -55,6 +55,18 @@ def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> N
         assert (layer.queries, layer.real, layer.sampled) == (n, n, False)
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_padding_before_a_sentence_changes_no_measure(first: bool) -> None:
+    model, reader = load("decoder"), Reader(hidden=Hidden(first=first))
+    padded = model.trace(ids=[0, 0, 105, 106, 107, 105], mask=[0, 0, 1, 1, 1, 1])
+    for one, other in zip(
+        measured(model.trace(ids=[105, 106, 107, 105]), reader), measured(padded, reader), strict=True
+    ):
+        assert one.values.keys() == other.values.keys()
+        for name, values in one.values.items():
+            assert other.values[name] == pytest.approx(values, abs=1e-6, nan_ok=True), name
+
+
 def test_every_measure_is_the_mean_of_the_rows_that_have_a_choice() -> None:
     trace = load("decoder").trace(ids=[105, 106, 107, 108])
     layer = measured(trace, Reader())[0]

@@ -109,6 +109,13 @@ def test_the_loss_of_a_padded_sentence_is_that_of_it_alone(run: Run) -> None:
     assert scored["cross_entropy"] == pytest.approx(alone, abs=1e-9)
 
 
+def test_a_baseline_is_the_mean_without_padding(run: Run) -> None:
+    command = ("attribute", "--by", "integrated", "--baseline", "mean", "--tokens", "7", "--format", "csv", *LLAMA)
+    alone, padded = (run(*command, *given).table for given in (("--ids", "12,10,9"), PADDED))
+    shares = [[float(row["integrated gradient"]) for row in table] for table in (alone, padded)]
+    np.testing.assert_allclose(shares[1], [0.0, 0.0, *shares[0]], atol=1e-6)
+
+
 def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run, tmp_path: Path) -> None:
     out, bare, without = (str(tmp_path / name) for name in ("trace.npz", "bare.npz", "without.npz"))
     assert run("trace", "--out", out, *LLAMA, *PADDED).code == 0

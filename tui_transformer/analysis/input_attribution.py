@@ -26,6 +26,7 @@ from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.measurable import Positions, at_least
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
@@ -176,6 +177,12 @@ def integrated_gradients(
         total += weight * CROWDING * place ** (CROWDING - 1) * slope
     value, base = (metric_from(metric).measure(each, trace, positions) for each in (trace, at(0.0)))
     return InputAttribution(own, (x - start) * total, value, base)
+
+
+def mean_of_tokens(trace: Trace, step: str = START) -> Host:
+    """The mean of the rows of a step, as a baseline: of one sentence, without its padding."""
+    own, rows = _input(trace, step)
+    return np.asarray(rows[real_tokens(trace, trace.program.axes(own)[0])].mean(axis=0))
 
 
 def _input(trace: Trace, step: str) -> tuple[str, Host]:

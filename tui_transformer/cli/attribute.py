@@ -127,6 +127,7 @@ class Attribute(Featured):
         """0, the mean of the rows of the input, or the rows that a word has at every position."""
         import numpy as np
 
+        from tui_transformer.analysis.input_attribution import mean_of_tokens
         from tui_transformer.cli.metrics import read_id
 
         if self.baseline == "0":
@@ -134,8 +135,7 @@ class Attribute(Featured):
         trace = session.trace
         own = trace.program.step(self.of).name
         if self.baseline == "mean":
-            rows: Host = np.asarray(trace[own], np.float64).reshape(-1, trace.program.shape(own)[-1]).mean(axis=0)
-            return rows
+            return mean_of_tokens(trace, own)
         ids = [read_id(session.model, self.baseline)] * trace.givens["input.ids"].shape[1]
         written = trace.givens.get("decoder.input.ids")
         decoder_ids = None if written is None else written.tolist()

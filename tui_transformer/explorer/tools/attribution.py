@@ -15,6 +15,7 @@ from tui_transformer.analysis.input_attribution import (
     InputAttribution,
     gradient_times_input,
     integrated_gradients,
+    mean_of_tokens,
 )
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.gradient import LOGITS
@@ -183,9 +184,8 @@ def attributed(session: Session, task: Task) -> Attributed:
     if metric is None:
         words = range(trace.program.shape(trace.program.logits)[1])
         metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))
-    mean = np.asarray(trace[trace.program.step("embedding.output").name], np.float64).mean(axis=0)
     product = gradient_times_input(trace, metric, positions, report=task.report)
-    integrated = integrated_gradients(trace, metric, positions, baseline=mean, report=task.report)
+    integrated = integrated_gradients(trace, metric, positions, baseline=mean_of_tokens(trace), report=task.report)
     return Attributed(metric, positions, product, integrated)
 
 
