@@ -100,6 +100,31 @@ def test_a_dump_without_ids_is_compared_on_the_example_and_one_with_names_of_its
     assert "\x1b" not in ended.out + ended.err
 
 
+def test_a_dump_of_several_sentences_is_compared_with_all_of_them_and_one_with_its_own(
+    run: Run, tmp_path: Path
+) -> None:
+    given = ("--model", "encoder", "--text", "the waves crashed", "--text", "the shore")
+    run("trace", "--out", "all.npz", "--steps", "*.query", *given)
+    assert np.load("all.npz")["encoder.0.self_attention.query"].shape[0] == 2
+    ended = run("diff", "all.npz", *given)
+    assert ended.code == 0, ended.err
+    arrays = dict(np.load("all.npz"))
+    arrays["encoder.0.self_attention.query"][1, 0, 1, 0] += 1
+    np.savez("wrong.npz", **arrays)
+    ended = run("diff", "wrong.npz", *given)
+    assert ended.code == 1
+    assert "encoder.0.self_attention.query[1, 0, 1, 0] is" in ended.out
+    np.savez("one.npz", **{name: array[1] for name, array in np.load("all.npz").items()})
+    assert run("diff", "one.npz", *given, "--item", "1").code == 0
+
+
+def test_one_cell_that_is_nan_is_one(run: Run, tmp_path: Path) -> None:
+    arrays = traced(run, tmp_path, "a", *IDS)
+    arrays["embedding.tokens"][0, 0] = np.nan
+    np.savez("nan.npz", **arrays)
+    assert "1 cell is NaN." in run("diff", "nan.npz", "encoder", *IDS).out
+
+
 def test_how_a_dump_is_written_is_said_and_what_open_needs(run: Run) -> None:
     for subject in ("pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"):
         ended = run("diff", "--how", subject)

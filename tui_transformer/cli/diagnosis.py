@@ -10,7 +10,7 @@ import numpy as np
 
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, emit_json
-from tui_transformer.cli.session import loaded, open_session
+from tui_transformer.cli.session import loaded, open_session, trace_of_all
 from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import NothingMatchedError
@@ -130,7 +130,8 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
     if not session.model.config.vocab_size:
         return session.model, None, ()
     assumed = () if said else ("the dump names no token IDs: the example sentence of the model is taken",)
-    named = session.trace.givens.get
+    one = flags.item > 0 or (dump.ids is not None and len(dump.ids) == 1)
+    named = (session.trace if one else trace_of_all(session)).givens.get
     segments, real = named("input.segments"), named("input.visible")
     return session.model, Input(named("input.ids"), named("decoder.input.ids"), segments, real), assumed
 

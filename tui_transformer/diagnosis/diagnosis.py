@@ -129,7 +129,7 @@ def hint(entry: Entry, ours: Host, counted: Host | None, sizes: Mapping[str, int
     theirs = entry.array
     kept = np.ones(ours.shape, dtype=np.bool_) if counted is None else counted
     if missing := int(np.isnan(theirs[kept]).sum()):
-        return f"{missing} cells are NaN"
+        return "1 cell is NaN" if missing == 1 else f"{missing:,} cells are NaN"
     finite = kept & np.isfinite(ours) & np.isfinite(theirs)
     a, b = theirs[finite], ours[finite]
     if a.size and not a.any():
