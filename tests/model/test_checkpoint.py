@@ -90,6 +90,13 @@ def test_a_missing_file_and_a_folder_in_its_place_are_named(folder, kind):
     assert f"{kind}: a folder, not a file" in refusal(folder)
 
 
+def test_parts_without_the_index_that_says_what_they_hold_are_said(folder):
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
+    said = refusal(folder)
+    assert "model.safetensors.index.json: no such file: copy it, too" in said
+    assert "model-00001-of-00001.safetensors" in said
+
+
 CONFIGS = {
     "not JSON": (b"{", "not JSON"),
     "empty": (b"", "not JSON"),

@@ -74,6 +74,8 @@ def _tensors_in(folder: Path) -> Tensors:
         tensors = plain
     else:
         refuse_folder(folder)
+        if part := next(folder.glob("*-of-*.safetensors"), None):
+            raise InputError(f"{folder / INDEX}: no such file: copy it, too; it says what {part.name} and others hold")
         tensors = open_file(folder / WEIGHTS)
     path = folder / CONFIG
     try:
