@@ -119,6 +119,14 @@ def test_unigrams_ignore_the_truncation_and_padding_of_the_file(unigram):
     assert pieces[-2:] == [(2, "ж", 10, 11, True, False), (1, "</s>", 11, 11, False, True)]
 
 
+def test_what_training_drops_of_the_merges_is_not_dropped_here(byte_level):
+    before = opened(byte_level).encode("wave").ids
+    file = json.loads(byte_level.read_text())
+    file["model"]["dropout"] = 1.0
+    byte_level.write_text(json.dumps(file))
+    assert opened(byte_level).encode("wave").ids == before
+
+
 def test_the_bytes_of_an_emoji_share_its_place(byte_level):
     tokenizer = opened(byte_level)
     pieces = rows(tokenizer, EMOJI)

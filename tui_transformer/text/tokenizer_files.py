@@ -191,7 +191,10 @@ def load_tokenizer_file(path: Path) -> PieceVocabulary:
     text = read_text(path)
     with refused(f"{shown_path(path)} is no tokenizer that can be read"):
         check_parts(text)
-        rust = guarded(Tokenizer.from_str(text))
+        rust = Tokenizer.from_str(text)
+        if isinstance(rust.model, models.BPE):
+            rust.model.dropout = None  # of training: the same text is the same tokens here
+        rust = guarded(rust)
     word = getattr(rust.model, "unk_token", None)
     unknown = None if word is None else rust.token_to_id(word)
     if isinstance(rust.model, models.Unigram):  # of which the library tells nobody the ID
