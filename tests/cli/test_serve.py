@@ -147,6 +147,32 @@ def test_the_explorer_itself_is_shown_to_a_visitor(environment):
         server.wait(60)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_server_and_its_sessions_in_order(environment, number):
+    pytest.importorskip("textual_serve")
+    import aiohttp
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tui_transformer", "serve", "--no-token", "--port", str(port)]
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until_served(f"http://127.0.0.1:{port}/")
+
+    async def visit() -> int | None:
+        async with aiohttp.ClientSession() as client, client.ws_connect(f"http://127.0.0.1:{port}/ws") as page:
+            await page.receive(timeout=60)
+            server.send_signal(number)
+            while (await page.receive(timeout=60)).type != aiohttp.WSMsgType.CLOSE:
+                pass
+            return page.close_code
+
+    assert asyncio.run(visit()) == 1012
+    _, said = server.communicate(timeout=60)
+    assert server.returncode == 128 + number
+    assert "Traceback" not in said
+
+
 def until_served(url: str) -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end:

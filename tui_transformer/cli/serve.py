@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
+
 from tui_transformer.cli.options import Edited, Theme
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import flag, option, option_name
@@ -76,6 +78,8 @@ class Serve(Edited):
             idle=self.idle * 60,
         )
         server.serve()
+        if server.ended_by is not None:
+            raise typer.Exit(128 + server.ended_by)
 
     def _said(self, files: Path | None, *, is_local: bool) -> Iterator[str]:
         """What whoever serves should know before it begins: who comes in, what visitors can do, and how it ends."""

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import re
 import secrets
+import signal
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -31,6 +32,9 @@ LONGEST = 1 << 16
 HEARTBEAT = 15.0
 """Seconds after which a page that does not answer is taken for lost."""
 
+ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
+"""Signals that end the server and its sessions in order, besides ctrl+c."""
+
 TITLE = "tui-transformer"
 PAGE = Path(__file__).parent / "served"
 _KEY = re.compile(r"[A-Za-z0-9_-]{22,64}")
@@ -42,7 +46,10 @@ class BoundedServer(Server):
 
     Attributes:
         free: Sessions that can still begin.
+        ended_by: The signal that ended it, but for ctrl+c.
     """
+
+    ended_by: int | None = None
 
     def __init__(
         self,
@@ -114,6 +121,14 @@ class BoundedServer(Server):
         print(f"{self._entry} {shows}", flush=True)  # noqa: T201 - the answer of the command
         if self._second:
             print(f"{self._second} looks on; ctrl+c ends it", flush=True)  # noqa: T201 - the same
+        for number in (each for each in signal.Signals if each.name in ENDING):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as behind nohup
+                with contextlib.suppress(NotImplementedError):  # on Windows
+                    asyncio.get_running_loop().add_signal_handler(number, self._end, number)
+
+    def _end(self, number: int) -> None:
+        self.ended_by = number
+        self.request_exit()
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
         # pages try to come back, in case the server does
