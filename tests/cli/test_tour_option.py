@@ -216,6 +216,15 @@ def test_a_signal_ends_it_in_order(number, tmp_path):
         assert "crash" not in process.stderr.read()
 
 
+def test_a_terminal_that_is_closed_does_not_end_it_behind_nohup(tmp_path):
+    options = ["--model", "question", "--keys", "space", "--out", str(tmp_path / "walk.cast"), "--size", "60x20"]
+    program = "import os, signal; from tui_transformer.explorer.guard.app import GuardedApp; begin = GuardedApp.begin\n"
+    program += "def hung_up(app): begin(app); os.kill(os.getpid(), signal.SIGHUP)\nGuardedApp.begin = hung_up\n"
+    program += "signal.signal(signal.SIGHUP, signal.SIG_IGN)\nfrom tui_transformer.cli.main import main; main()"
+    subprocess.run([sys.executable, "-c", program, "record", *options], capture_output=True, timeout=60, check=True)
+    assert (tmp_path / "walk.cast").exists()
+
+
 # What LECTURES.md says of a file
 
 

@@ -201,9 +201,9 @@ class GuardedApp(App[None]):
     # Beginning and end
 
     def begin(self) -> None:
-        """End in order when a signal says so; draw all again after a stop."""
+        """End in order when a signal says so, unless none is to, as behind nohup; draw all again after a stop."""
         loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
+        for number in (each for each in ENDING_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
             # asyncio is told besides, and comes to it soon then
             signal.signal(number, lambda *_: end_guarded(for_good=True))
