@@ -9,6 +9,7 @@ from math import isfinite
 
 import numpy as np
 
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.trace import Trace
@@ -120,22 +121,27 @@ def rung_of(program: Program, stop: str) -> str:
     return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
 
 
-def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
-    """The norms of a rung at a row, in float64; what is missing is computed."""
+def lengths_of(source: Source, rung: Rung, rows: range) -> Host:
+    """The norms of a rung, in float64: a row for each of `rows`, of the stream first. What is missing is computed.
 
-    def length(name: str) -> float:
+    Where a step has fewer rows its last one stands for those.
+    """
+
+    def lengths(name: str) -> Host:
         view = source(name)
-        at = min(row, view.shape[0] - 1)
-        return float(np.linalg.norm(view.window(range(at, at + 1), range(view.shape[1])).astype(np.float64)))
+        last = view.shape[0] - 1
+        there = range(min(rows.start, last), min(rows.stop - 1, last) + 1)
+        values = view.window(there, range(view.shape[1])).astype(np.float64)
+        return np.asarray(np.linalg.norm(values, axis=1)[np.minimum(np.arange(len(rows)), len(there) - 1)])
 
-    return Lengths(length(rung.stream), tuple(map(length, rung.added)))
+    return np.stack([lengths(name) for name in (rung.stream, *rung.added)], axis=1)
 
 
-def cost_of(trace: Trace, rung: Rung) -> int:
-    """About how many operations it takes to have the norms of a rung."""
+def cost_of(trace: Trace, rung: Rung, rows: int) -> int:
+    """About how many operations it takes to have the norms of so many rows of a rung."""
     if not trace.pending((rung.stream, *rung.added)):
         return 0
-    shares = ((name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
+    shares = ((name, min(rows / trace.program.axes(name)[0].size, 1.0)) for name in (rung.stream, *rung.added))
     return sum(trace.pending_part(name, share, AT_ONCE) for name, share in shares)
 
 

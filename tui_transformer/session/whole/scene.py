@@ -44,6 +44,9 @@ from tui_transformer.views.whole import ANSWER, Band, Box, bands, sketch
 
 NO_SCALE = Scale("diverging", -1.0, 1.0)
 
+ROWS_AT_ONCE = 32
+"""Rows whose norms are computed together: the next token's take hardly longer, and are there when it is gone to."""
+
 BACKWARD = {"▸": "◂", "=": "◂"}
 """Signs between boxes where gradients are shown, which flow the other way."""
 
@@ -190,11 +193,17 @@ class Drawing:
 
     def _lengths(self, rung: Rung) -> Lengths | None:
         row = self._row_here(outline(self.program, rung.stream))
-        what, cost = ("rung", row, self.of_gradient), partial(cost_of, self.session.trace, rung)
+        rows = range(row // ROWS_AT_ONCE * ROWS_AT_ONCE, (row // ROWS_AT_ONCE + 1) * ROWS_AT_ONCE)
+        what = "rung", rows.start, self.of_gradient
+        cost = partial(cost_of, self.session.trace, rung, len(rows))
         cost = partial(gradient_cost, self.session) if self.of_gradient else cost
-        return self.reading.get(
-            self.session, rung.stream, what, cost, lambda report: lengths_of(self._source(report), rung, row)
+        lengths = self.reading.get(
+            self.session, rung.stream, what, cost, lambda report: lengths_of(self._source(report), rung, rows)
         )
+        if lengths is None:
+            return None
+        stream, *added = lengths[row - rows.start].tolist()
+        return Lengths(stream, tuple(added))
 
     def _source(self, report: Report) -> Source:
         """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""

@@ -27,6 +27,8 @@ from tui_transformer.views.step_view import Labels, view_of
 
 DEEP = {"d_model": 16, "heads": 2, "layers": 30, "d_ff": 32}
 
+STREAM_AND_ADDED = ("feed_forward.residual", "self_attention.output")
+
 
 def test_a_rung_is_the_norm_of_the_stream_and_of_what_each_sublayer_adds() -> None:
     trace = Model.load("copy").trace("q f a s m")
@@ -34,9 +36,11 @@ def test_a_rung_is_the_norm_of_the_stream_and_of_what_each_sublayer_adds() -> No
     assert first == Rung("decoder", "embedding.output")
     assert [rung.layer for rung in layers] == ["decoder.0", "decoder.1"]
     assert layers[1].added == ("decoder.1.self_attention.output", "decoder.1.feed_forward.output")
-    lengths = lengths_of(partial(view_of, trace, labels=Labels()), layers[1], 2)
-    assert lengths.stream == pytest.approx(np.linalg.norm(trace["decoder.1.feed_forward.residual"][2]), rel=1e-6)
-    assert lengths.added[0] == pytest.approx(np.linalg.norm(trace["decoder.1.self_attention.output"][2]), rel=1e-6)
+    lengths = lengths_of(partial(view_of, trace, labels=Labels()), layers[1], range(2, 9))
+    stream, added = (np.linalg.norm(trace[f"decoder.1.{name}"], axis=1) for name in STREAM_AND_ADDED)
+    assert lengths.shape == (7, 3)
+    np.testing.assert_allclose(lengths[:, 0], [*stream[2:], *[stream[-1]] * (9 - len(stream))], rtol=1e-6)
+    np.testing.assert_allclose(lengths[: len(added) - 2, 1], added[2:], rtol=1e-6)
 
 
 def test_two_stacks_are_two_ladders() -> None:
