@@ -107,15 +107,15 @@ class LineList(GridWidget, can_focus=True):
         if (strip := self._strips.get(key)) is None:
             if len(self._strips) >= 256:
                 self._strips.clear()
-            strip = Strip(list(Segment.apply_style(self._segments(text), ground))).adjust_cell_length(width, ground)
+            strip = Strip(self._segments(text, ground)).adjust_cell_length(width, ground)
             self._strips[key] = strip
         return strip
 
-    def _segments(self, text: Text) -> list[Segment]:
+    def _segments(self, text: Text, ground: Style | None = None) -> list[Segment]:
         if not text.plain.isprintable():
             text = Text(visible(text.plain), style=text.style)
         room, console = max(self.seen.size.width - self.seen.bar, 0), self.app.console
         if text.cell_len > room:
             text = text.copy()
             text.truncate(room, overflow="ellipsis")
-        return segments_of(text, console)
+        return segments_of(text, console, ground)
