@@ -9,7 +9,7 @@ import dumping
 import numpy as np
 import pytest
 from dumping import IDS, PARTS, REFERENCES, blamed, computed, dumped, model_of
-from small import encoder
+from small import Arrays, encoder
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
@@ -187,6 +187,54 @@ def test_scores_that_are_not_capped_or_divided_though_they_should_not_be_are_see
     masked = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores / np.sqrt(width))
     first = blamed(diagnose(dumped({f"{at}.scores": scores, f"{at}.masked": masked}), model).first)
     assert first.cause == "scale-added", first.says
+
+
+def gemma_2() -> tuple[Model, Arrays]:
+    """A model that divides scores by another root than that of d_k and caps its logits, and what it computes."""
+    model = Model.load(REFERENCES / "gemma2")
+    trace = model.trace(ids=IDS)
+    return model, {step.name: np.array(trace[step.name], np.float64) for step in trace.program.steps}
+
+
+@pytest.mark.parametrize(
+    ("by", "cause", "says"),
+    [
+        (1.0, "scale-missing", "divide the scores by √24."),
+        (8.0, "scale-size", "when divided by √d_k = √8: divide by √24."),
+        (32.0, "scale-d_model", "divide by √24 instead of √32."),
+    ],
+)
+def test_scores_that_are_not_divided_by_the_root_that_the_model_names_are_seen(by: float, cause: str, says) -> None:
+    model, arrays = gemma_2()
+    at = "decoder.0.self_attention"
+    dump = dumped({f"{at}.scores": arrays[f"{at}.scores"], f"{at}.scaled": arrays[f"{at}.scores"] / np.sqrt(by)})
+    first = blamed(diagnose(dump, model).first)
+    assert first.cause == cause
+    assert says in first.says, first.says
+
+
+def test_weights_of_another_norm_of_four_or_of_the_gate_are_named() -> None:
+    model, arrays = gemma_2()
+    at = "decoder.1."
+    x = arrays[f"{at}self_attention.residual"]
+    for other in ("self_attention.norm", "self_attention.output_norm"):
+        weight = np.array(model.weights.get(f"{at}{other}.weight", (32,)), np.float64)
+        wrong = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * weight  # 1 + w, as read
+        first = blamed(diagnose(dumped({**arrays, f"{at}feed_forward.norm": wrong}), model).first)
+        assert first.cause == "weight-exchanged"
+        assert f"with the weights of the {other}: take those of the feed_forward.norm" in first.says, first.says
+    up, gate = f"{at}feed_forward.hidden", f"{at}feed_forward.gate"
+    first = blamed(diagnose(dumped({**arrays, up: arrays[gate], gate: arrays[up]}), model).first)
+    assert first.cause == "weight-exchanged"
+    assert "weights of the gate: take those of the hidden" in first.says
+
+
+def test_the_loss_is_that_of_capped_logits() -> None:
+    model, arrays = gemma_2()
+    shares = arrays["output.probabilities"]
+    loss = -np.mean([np.log(shares[i, label]) for i, label in enumerate(IDS[1:])])
+    dump = dumped({"logits": arrays["output.capped"], "loss": np.array(loss)}, labels=[IDS])
+    assert diagnose(dump, model).first is None
 
 
 def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 1) -> np.ndarray:

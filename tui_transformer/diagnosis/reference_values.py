@@ -131,7 +131,7 @@ def reference_values(model: Model, given: Input) -> Reference:
         segments=None if given.segments is None else given.segments[0].tolist(),
     )
     program, givens = trace.program, dict(trace.givens)
-    logits = program.by_name.get("output.logits")
+    logits = program.by_name.get(program.logits or "output.logits")  # capped, where the model caps them
     labels = given.labels
     if labels is not None and logits is not None and labels.shape[-1] == logits.axes[0].size:
         loss = Step("loss", CrossEntropy(given.shift), (logits.name, LABELS), ())

@@ -36,6 +36,7 @@ CAUSES: tuple[Causes, ...] = (
     weights.expert_causes,
     weights.label_causes,
     weights.exchange_causes,
+    weights.norm_exchange_causes,
     norms.centred_causes,
 )
 """In the order in which they are tried; of several that fit alike, the first is named."""

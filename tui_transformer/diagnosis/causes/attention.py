@@ -25,6 +25,7 @@ from tui_transformer.diagnosis.causes.cause import (
 )
 from tui_transformer.diagnosis.causes.ops import MaskAround, TiledContext, TiledScores
 from tui_transformer.engine.backend import Array
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import (
     Context,
     Linear,
@@ -69,23 +70,33 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
         weight = program.weights.get(f"{query.sublayer}.query.weight", ())
         width, (heads, _, keys) = query.shape[-1], group[0].shape
         model = weight[0].size if len(weight) == 2 else query.shape[0] * width
-        root, whole, factor = math.sqrt(width), math.isqrt(width), getattr(group[0].op, "factor", 1.0)
+        root, whole, op = math.sqrt(width), math.isqrt(width), group[0].op
+        factor, wanted = getattr(op, "factor", 1.0), _divisor(op)
+        usual = wanted.split()[0] == f"√{width}" or factor == 1.0  # by √d_k, and by what else a layer is divided by
         divided = [
             ("scale-missing", 1.0, True),
             ("scale-d_model", math.sqrt(model), model != width),
             ("scale-d_k", width, width != 1),
             ("scale-multiplied", 1 / root, width != 1),
-            ("scale-integer", whole, whole**2 != width),
+            ("scale-integer", whole, usual and whole**2 != width),
             ("scale-size/h", math.sqrt(heads), heads not in (1, width)),
             ("scale-size/n", math.sqrt(keys), keys not in (1, width)),
+            ("scale-size/k", root, not usual),
         ]
         if factor == 1.0 and width != 1:
             divided = [("scale-added", width, True)]
-        words = {"wanted": f"√d_k = √{width}", "width": width, "model": model, "root": root, "whole": whole}
+        wanted = f"√d_k = √{width}" if usual else wanted
+        words = {"wanted": wanted, "width": width, "model": model, "root": root, "whole": whole}
         for key, by, is_another in divided:
             if is_another:
-                ops = (with_op(step, Scale(factor * root / by, key)) for step in group)
+                ops = (with_op(step, Scale((factor * root if usual else 1.0) / by, key)) for step in group)
                 yield cause(key, ops, heads=heads, keys=keys, **words)
+
+
+def _divisor(op: Op) -> str:
+    """What a step divides by, as √24."""
+    says, factor = getattr(op, "expression", ""), getattr(op, "factor", 1.0)
+    return says.removeprefix("÷ ") if says.startswith("÷ ") else spoken(1 / factor, 6)
 
 
 def cap_causes(segment: Segment) -> Iterator[Cause]:

@@ -63,11 +63,9 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
     program, steps = segment.program, segment.of(ops.Project)
     if len(steps) > 3 * MOST_ALONE:
         return
-    for first in steps:
+    for first in (*steps, *(step for step in segment.of(ops.Linear) if step.name == segment.target)):
         for second in program.steps:
-            if first.name == second.name or not isinstance(second.op, ops.Project) or second.sublayer != first.sublayer:
-                continue
-            if first.shape == second.shape and len(first.inputs) == len(second.inputs):
+            if _exchangeable(first, second):
                 words = {"other": last(second.name), "own": last(first.name)}
                 yield cause("weight-exchanged", [_weighted_as(first, second)], **words)
     # two matrices of every attention that took each other's place, where neither product is in the dump
@@ -78,15 +76,6 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
             pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
     for (one, other), both in pairs.items():
         yield cause("weight-exchanged/pair", both, one=one, other=other)
-    norms = [step for step in program.steps if isinstance(step.op, ops.LayerNorm | ops.RmsNorm)]
-    for group in groups(segment.of(ops.LayerNorm, ops.RmsNorm)):
-        exchanged = []
-        for step in group:
-            others = [each for each in norms if each.layer == step.layer and each.name != step.name]
-            if len(others) == 1 and len(others[0].inputs) == len(step.inputs):
-                exchanged.append(_weighted_as(step, others[0]))
-        if exchanged:
-            yield cause("weight-exchanged/norm", exchanged)
     first_layer = {name: re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name) for name in segment.weights}
     repeated = {name: other for name, other in first_layer.items() if other != name and other in program.weights}
     if repeated:
@@ -97,6 +86,33 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
     sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
     for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
         yield computed("projection-missing", group, as_it_is)
+
+
+def _exchangeable(first: Step, second: Step) -> bool:
+    """Whether the second has weights that fit the first, in the same sublayer: a projection, or what else is read."""
+    if first.name == second.name or type(second.op) is not type(first.op) or second.sublayer != first.sublayer:
+        return False
+    reads = isinstance(first.op, ops.Project) or first.inputs[0] == second.inputs[0]
+    return reads and first.shape == second.shape and len(first.inputs) == len(second.inputs)
+
+
+def norm_exchange_causes(segment: Segment) -> Iterator[Cause]:
+    """The weights of another norm of the layer; of which, is said where there are several."""
+    program = segment.program
+    norms = [step for step in program.steps if isinstance(step.op, ops.LayerNorm | ops.RmsNorm)]
+    fitting: dict[str, list[Step]] = {}
+    for step in segment.of(ops.LayerNorm, ops.RmsNorm):
+        others = [each for each in norms if each.layer == step.layer and each.name != step.name]
+        shapes = [program.shape(name) for name in step.inputs[1:]]
+        fitting[step.name] = [each for each in others if [program.shape(name) for name in each.inputs[1:]] == shapes]
+    for group in groups(segment.of(ops.LayerNorm, ops.RmsNorm)):
+        if only := [step for step in group if len(fitting[step.name]) == 1]:
+            yield cause("weight-exchanged/norm", [_weighted_as(step, fitting[step.name][0]) for step in only])
+        alike = len({kind(step.name) for step in group}) == 1 and len(only) < len(group)
+        for others in zip(*(fitting[step.name] for step in group), strict=False) if alike else ():
+            own, other = (step.name.removeprefix(f"{step.layer}.") for step in (group[0], others[0]))
+            changed = [_weighted_as(*pair) for pair in zip(group, others, strict=True)]
+            yield cause("weight-exchanged", changed, other=other, own=own)
 
 
 def _weighted_as(step: Step, other: Step) -> Step:
