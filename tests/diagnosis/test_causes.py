@@ -237,6 +237,15 @@ def test_the_loss_is_that_of_capped_logits() -> None:
     assert diagnose(dump, model).first is None
 
 
+def test_the_bias_of_logits_that_share_the_embedding_is_missed() -> None:
+    model = Model.load(REFERENCES / "bert")
+    trace = model.trace(ids=IDS)
+    x, table = (np.array(trace[name], np.float64) for name in ("output.transform.norm", "embedding.tokens.weight"))
+    first = blamed(diagnose(dumped({"output.transform.norm": x, "logits": x @ table.T}), model).first)
+    assert first.cause == "bias-missing", first.says
+    assert "when the bias of logits is left out" in first.says
+
+
 def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 1) -> np.ndarray:
     """The bucket of every query and key, as the paper's authors count them."""
     relative = sign * (np.arange(n)[None, :] - np.arange(n)[:, None])

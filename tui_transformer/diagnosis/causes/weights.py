@@ -39,8 +39,9 @@ MATRIX, BIAS = 1, 2
 
 def linear_causes(segment: Segment) -> Iterator[Cause]:
     """Without biases, or with every bias added twice; every matrix of a segment transposed, one kind, one alone."""
-    linear = [step for step in segment.of(ops.Linear, ops.Project) if not isinstance(step.op, ops.Unembed)]
-    for group in groups(step for step in linear if len(step.inputs) > BIAS):
+    linear = segment.of(ops.Linear, ops.Project)
+    biased = (step for step in segment.of(ops.Linear, ops.Project, ops.Unembed) if len(step.inputs) > BIAS)
+    for group in groups(biased):
         names = _named(group, "bias")
         yield cause("bias-missing", (replace(step, inputs=step.inputs[:BIAS]) for step in group), names=names)
         yield computed("bias-twice", group, lambda step, x, w, b: result_of(step, x, w, 2 * b), names=names)
