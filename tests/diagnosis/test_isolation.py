@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from dumping import GGML, IDS, batched, blamed, computed, dumped, hidden_states, model_of, renamed
+from dumping import GGML, IDS, REFERENCES, batched, blamed, computed, dumped, hidden_states, model_of, renamed
+from safetensors.numpy import load_file
 from small import encoder
 
 from tui_transformer.diagnosis import Input, diagnose
@@ -109,6 +110,41 @@ def test_columns_in_the_order_of_gguf_files_are_found(names: tuple[str, str]) ->
     assert any("columns i and i + d_k/2 lie side by side" in line for line in diagnosis.assumed)
     assert all(step.verdict == "agrees" for step in diagnosis.steps)
     assert {name.format(0) for name in names} <= {step.theirs for step in diagnosis.steps}
+
+
+def in_file_order(family: str, layers: int = 2) -> tuple[Model, dict[str, np.ndarray]]:
+    """Products of a layer's weights as the published model has them: x Wᵀ of the tensors of its file."""
+    model = Model.load(REFERENCES / family)
+    trace = model.trace(ids=IDS)
+    weights = load_file(REFERENCES / family / "model.safetensors")
+    arrays = {"logits": np.array(trace["output.logits"])}
+    for name, weight in weights.items():
+        module = name.removesuffix(".weight")
+        if module.endswith(("q_proj", "k_proj", "query_key_value")):
+            layer = next(i for i in range(layers) if f".{i}." in name)
+            x = np.array(trace[f"decoder.{layer}.self_attention.norm"], np.float64)
+            arrays[module] = x @ weight.T.astype(np.float64) + weights.get(f"{module}.bias", 0.0)
+    return model, arrays
+
+
+@pytest.mark.parametrize("family", ["cohere", "glm", "gptj", "gpt_neox", "bloom"])
+def test_columns_in_another_order_than_that_of_the_steps_are_found(family: str) -> None:
+    model, arrays = in_file_order(family)
+    diagnosis = diagnose(dumped(arrays), model)
+    assert diagnosis.first is None, diagnosis.first
+    assert not diagnosis.unmatched
+    assert {"decoder.0.self_attention.query", "decoder.1.self_attention.key"} <= {step.step for step in diagnosis.steps}
+    assert any("in the order of the model's file" in line for line in diagnosis.assumed) == (
+        family in ("cohere", "glm", "gptj")
+    )
+
+
+def test_a_mistake_in_columns_in_another_order_is_told_as_in_the_usual_one() -> None:
+    model, arrays = in_file_order("cohere")
+    name = "model.layers.0.self_attn.q_proj"
+    first = blamed(diagnose(dumped({**arrays, name: 2 * arrays[name]}), model).first)
+    assert first.step == "decoder.0.self_attention.query"
+    assert "every cell is twice the right one" in first.says, first.says
 
 
 # A constant factor is said in terms of the model's numbers

@@ -170,13 +170,21 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
     elif target.scale != 1.0:
         words = f"rows before they are multiplied by {target.scale:.4g}"
         others = [replace(each, array=target.scale * each.array, assumed=words, natural=False) for each in ways]
+    elif target.order is not None and target.columns is None:
+        words = "columns of a head are in the order of the model's file"
+        others = [_ordered(each, target.order, words, natural=each.natural) for each in ways]
     elif target.paired:  # columns 2i and 2i + 1 of every head as columns i and i + d_k/2
         order = np.concatenate([np.arange(0, axes[-1].size, 2), np.arange(1, axes[-1].size, 2)])
-        for each in ways:
-            said = (each.assumed, "columns i and i + d_k/2 lie side by side, as in GGUF files")
-            known = None if each.known is None else each.known[..., order]
-            others.append(Layout(each.array[..., order], known, ", ".join(filter(None, said)), natural=False))
+        words = "columns i and i + d_k/2 lie side by side, as in GGUF files"
+        others = [_ordered(each, order, words, natural=False) for each in ways]
     return [*ways, *others]
+
+
+def _ordered(layout: Layout, order: Host, words: str, *, natural: bool) -> Layout:
+    """The same with its columns in an order."""
+    known = None if layout.known is None else layout.known[..., order]
+    assumed = ", ".join(filter(None, (layout.assumed, words)))
+    return Layout(layout.array[..., order], known, assumed, natural=natural)
 
 
 def _placed(layout: Layout, sizes: Shape, where: Any) -> Layout:

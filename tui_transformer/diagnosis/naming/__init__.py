@@ -16,17 +16,19 @@ from tui_transformer.diagnosis.naming.conventions import (
     canonical,
     ggml,
     modules,
+    orders,
     outputs,
     present,
     stacks,
     transformer_lens,
 )
 from tui_transformer.diagnosis.naming.words import spelled
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model import Model
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.files import read_text
 
 CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
@@ -58,7 +60,8 @@ def names_for(model: Model, program: Program, convention: str = "auto", own: Map
     """
     named = {name: Target(present(program, program.step(step).name)) for name, step in (own or {}).items()}
     headings = Headings(program, stacks(program)) if convention == "auto" else None
-    return Names(tuple(find(model, program) for find in CONVENTIONS[convention]), named, headings)
+    tables = tuple(find(model, program) for find in CONVENTIONS[convention])
+    return Names(tables, named, headings, orders(model, program))
 
 
 def read_map(path: Path) -> dict[str, str]:
@@ -93,6 +96,7 @@ class Names:
     tables: tuple[Table, ...]
     own: Mapping[str, Target]
     headings: Headings | None
+    orders: Mapping[str, Host] = field(default_factory=dict)
 
     @property
     def first(self) -> tuple[int, int]:
@@ -110,6 +114,12 @@ class Names:
             name: As it is in the dump.
             spoken: It is a heading in words, in which layers may be counted from 1.
         """
+        return tuple(
+            replace(each, order=self.orders[each.steps[0]]) if each.steps and each.steps[0] in self.orders else each
+            for each in self._find(name, spoken=spoken)
+        )
+
+    def _find(self, name: str, *, spoken: bool) -> tuple[Target, ...]:
         if name in self.own:
             return (self.own[name],)
         parts = spelled(name).split(".")

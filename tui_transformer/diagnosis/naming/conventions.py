@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from tui_transformer.diagnosis.naming.words import read_table, spelled
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Unembed
+from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Rotate, Unembed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -27,6 +27,7 @@ class Target:
         head: The head that it holds, where it holds one alone.
         columns: The columns of it that are the step's, where it holds several steps side by side.
         paired: Columns i and i + d_k/2 of a head may lie side by side, as in GGUF files.
+        order: Of the columns of a head, where each is in the file of the model, if that has them in another order.
         scale: The step is these values times so much, or these values.
         offset: The step is these values plus so much, or these values.
         note: What the name was taken for, where that is not plain.
@@ -37,6 +38,7 @@ class Target:
     head: int | None = None
     columns: Host | None = None
     paired: bool = False
+    order: Host | None = None
     scale: float = 1.0
     offset: Host | None = None
     note: str = ""
@@ -230,7 +232,8 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     for step, place in stored.items():
         targets = own.setdefault(modules[step], [])
         if not any(target.steps == (step,) for target in targets):
-            targets.append(Target((step,), columns=_columns(place, program, step), scale=scale(step)))
+            columns, is_fused = _columns(place, program, step)
+            targets.append(Target((step,), columns=columns if is_fused else None, scale=scale(step)))
     paths = {path: tuple(targets) for path, targets in own.items()}
     for path, step in _containers(program, modules):
         paths.setdefault(path, (Target((step,), scale=scale(step)),))
@@ -244,12 +247,14 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     return paths
 
 
-def _stored(model: Model, program: Program) -> dict[str, Stored]:
-    """Where the weight of every step is in a file: the step by its own name."""
+def _stored(model: Model, program: Program, among: Container[str] | None = None) -> dict[str, Stored]:
+    """Where the weight of every step, or of those among some, is in a file: the step by its own name."""
     tensors: frozenset[str] = getattr(getattr(model.weights.file, "tensors", None), "names", frozenset())
     places: dict[str, Stored] = {}
     for name in program.weights:
         step, _, part = name.rpartition(".")
+        if among is not None and step not in among:
+            continue
         if part == "weight" and step in program.by_name and isinstance(program.by_name[step].op, WEIGHTED):
             try:
                 places[step] = model.family.weights.stored(model.config, name, tensors)
@@ -258,10 +263,10 @@ def _stored(model: Model, program: Program) -> dict[str, Stored]:
     return places
 
 
-def _columns(place: Stored, program: Program, step: str) -> Host | None:
-    """The columns of a fused matrix that are the step's, in its order; None where the matrix is its own."""
+def _columns(place: Stored, program: Program, step: str) -> tuple[Host | None, bool]:
+    """The columns of a matrix that are the step's, in its order, and whether there are others beside them."""
     shape = shape_of(program.weights[f"{step}.weight"])
-    rows, out = shape[0], shape[-1]
+    rows, out = min(3, shape[0]), shape[-1]  # all rows are alike, and many would take long to put in order
     sublayer = step.rpartition(".")[0]
     projections = (f"{sublayer}.{part}.weight" for part in ("query", "key", "value"))
     together = sum(shape_of(program.weights[name])[-1] for name in projections if name in program.weights)
@@ -269,13 +274,30 @@ def _columns(place: Stored, program: Program, step: str) -> Host | None:
         cells = np.broadcast_to(np.arange(width), (rows, width))  # each holds the number of its column
         for stored in (cells.T, cells):
             try:
-                taken: Host = np.asarray(place.take(stored))
+                taken: Host = np.asarray(place.make(place.take(stored)))
             except (ValueError, IndexError, AttributeError):
                 continue
             if taken.shape == (rows, out) and bool((taken == taken[:1]).all()):
-                columns: Host = taken[0]
-                return None if width == out else columns
-    return None
+                return taken[0], width != out
+    return None, False
+
+
+def orders(model: Model, program: Program) -> dict[str, Host]:
+    """Of queries and keys that have the columns of a head in another order than the file: where each is there."""
+    found: dict[str, Host] = {}
+    of_kind: dict[str, Host | None] = {}  # one for all layers
+    turned = {step.inputs[0].removesuffix("_norm") for step in program.steps if isinstance(step.op, Rotate)}
+    for step, place in _stored(model, program, turned).items():
+        kind = re.sub(r"\.\d+\.", ".*.", step)
+        if kind not in of_kind:
+            heads, _, width = program.by_name[step].shape
+            columns, _ = _columns(place, program, step)
+            plain = np.arange(width)
+            order = plain if columns is None else columns.reshape(heads, width)[0] - columns[:width].min()
+            of_kind[kind] = order if (np.sort(order) == plain).all() and (order != plain).any() else None
+        if (order := of_kind[kind]) is not None:
+            found |= dict.fromkeys((step, f"{step}_norm", f"{step}_rotated"), order)
+    return found
 
 
 def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, str]]:
