@@ -47,7 +47,7 @@ CEILINGS = {
     "analysis": (8_160, 38),
     "cli": (7_280, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_645, 26),
+    "diagnosis": (6_660, 26),
     "engine": (7_380, 33),
     "explorer": (26_180, 125),
     "features": (1_015, 5),

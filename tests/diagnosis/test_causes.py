@@ -370,3 +370,18 @@ def test_rows_of_keys_in_blocks_that_are_not_rescaled_are_seen_where_keys_are_mo
     first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([IDS[:2]]))).first)
     assert first.cause == "softmax-rescale-missing", first.says
     assert "in blocks of 4" in first.says
+
+
+@pytest.mark.parametrize(("window", "cause"), [(None, "mask-missing"), (5, "mask-shifted"), (3, "mask-shifted")])
+def test_a_window_that_is_missing_or_another_is_named(window: int | None, cause: str) -> None:
+    model, arrays = gemma_2()
+    at = "decoder.0.self_attention"
+    back = np.arange(len(IDS))[:, None] - np.arange(len(IDS))[None, :]
+    hidden = (back < 0) | (back >= (window or 99))
+    dump = dumped(
+        {f"{at}.capped": arrays[f"{at}.capped"], f"{at}.masked": np.where(hidden, -np.inf, arrays[f"{at}.capped"])}
+    )
+    first = blamed(diagnose(dump, model).first)
+    assert first.cause == cause, first.says
+    says = "without the window" if window is None else f"keys up to {window - 1} places away: it sees those up to 3"
+    assert says in first.says

@@ -269,3 +269,21 @@ def test_published_values_of_every_family_agree(family: str) -> None:
     diagnosis = diagnose(open_dump(folder / "expected.npz"), Model.load(folder))
     assert diagnosis.first is None, diagnosis.first
     assert len(diagnosis.steps) >= 5
+
+
+@pytest.mark.parametrize("added", ["key", "key − query", "nothing"])
+def test_distances_before_the_mask_may_be_those_of_keys_that_it_hides(added: str) -> None:
+    model = Model.load(REFERENCES / "bloom")
+    trace = model.trace(ids=IDS)
+    at, places = "decoder.0.self_attention", np.arange(len(IDS))
+    scaled = np.array(trace[f"{at}.scaled"], np.float64)
+    slopes = 2.0 ** (-8 * np.arange(1, len(scaled) + 1) / len(scaled))
+    row = {"key": 0, "key − query": places}.get(added, places) * np.ones(len(IDS))
+    distances = (places[None, :] - row[:, None]) * (added != "nothing")
+    biased = scaled + slopes[:, None, None] * distances
+    diagnosis = diagnose(dumped({f"{at}.scaled": scaled, f"{at}.biased": biased}), model)
+    if added == "nothing":
+        assert blamed(diagnosis.first).cause == "relative-missing"
+    else:
+        assert diagnosis.first is None, diagnosis.first
+        assert any("scores that the mask hides are not compared" in line for line in diagnosis.assumed)

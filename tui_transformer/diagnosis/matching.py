@@ -304,12 +304,20 @@ def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterat
     biased = reference.program.by_name.get(f"{sublayer}.biased")
     if last(step) not in ("biased", "masked") or biased is None or not isinstance(biased.op, DistanceBias):
         return
-    ours = reference.value(step)
+    ours, hidden = reference.value(step), np.isneginf(reference.value(f"{sublayer}.masked"))
+    if last(step) == "biased" and hidden.any():
+        says = "scores that the mask hides are not compared"
+        fitting = [_said(replace(each, array=np.where(hidden, ours, each.array)), says) for each in fitting]
+        yield from fitting
     for layout in fitting:
-        both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE)
+        both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE) & ~hidden
         by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
-        says = "; ".join(filter(None, (layout.assumed, "rows are moved by constants, which softmax takes out")))
-        yield replace(layout, array=layout.array - np.where(np.isfinite(by), by, 0.0), assumed=says)
+        by = np.where(np.isfinite(by) & ~(hidden & np.isfinite(ours)), by, 0.0)
+        yield _said(replace(layout, array=layout.array - by), "rows are moved by constants, which softmax takes out")
+
+
+def _said(layout: Layout, words: str) -> Layout:
+    return replace(layout, assumed="; ".join(filter(None, (layout.assumed, words))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ Causes = Callable[[Segment], Iterable[Cause]]
 CAUSES: tuple[Causes, ...] = (
     attention.scale_causes,
     attention.mask_causes,
+    attention.window_causes,
     attention.softmax_causes,
     weights.linear_causes,
     weights.logits_causes,

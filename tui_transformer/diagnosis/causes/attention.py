@@ -28,6 +28,7 @@ from tui_transformer.engine.backend import Array
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import (
     Context,
+    DistanceBias,
     Linear,
     Mask,
     MergeHeads,
@@ -71,7 +72,8 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
         width, (heads, _, keys) = query.shape[-1], group[0].shape
         model = weight[0].size if len(weight) == 2 else query.shape[0] * width
         root, whole, op = math.sqrt(width), math.isqrt(width), group[0].op
-        factor, wanted = getattr(op, "factor", 1.0), _divisor(op)
+        factor, says = getattr(op, "factor", 1.0), getattr(op, "expression", "")
+        wanted = says.removeprefix("÷ ") if says.startswith("÷ ") else spoken(1 / factor, 6)
         usual = wanted.split()[0] == f"√{width}" or factor == 1.0  # by √d_k, and by what else a layer is divided by
         divided = [
             ("scale-missing", 1.0, True),
@@ -83,20 +85,12 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
             ("scale-size/n", math.sqrt(keys), keys not in (1, width)),
             ("scale-size/k", root, not usual),
         ]
-        if factor == 1.0 and width != 1:
-            divided = [("scale-added", width, True)]
+        divided = [("scale-added", width, True)] if factor == 1.0 and width != 1 else divided
         wanted = f"√d_k = √{width}" if usual else wanted
         words = {"wanted": wanted, "width": width, "model": model, "root": root, "whole": whole}
-        for key, by, is_another in divided:
-            if is_another:
-                ops = (with_op(step, Scale((factor * root if usual else 1.0) / by, key)) for step in group)
-                yield cause(key, ops, heads=heads, keys=keys, **words)
-
-
-def _divisor(op: Op) -> str:
-    """What a step divides by, as √24."""
-    says, factor = getattr(op, "expression", ""), getattr(op, "factor", 1.0)
-    return says.removeprefix("÷ ") if says.startswith("÷ ") else spoken(1 / factor, 6)
+        for key, by in ((key, by) for key, by, is_another in divided if is_another):
+            ops = (with_op(step, Scale((factor * root if usual else 1.0) / by, key)) for step in group)
+            yield cause(key, ops, heads=heads, keys=keys, **words)
 
 
 def cap_causes(segment: Segment) -> Iterator[Cause]:
@@ -113,6 +107,8 @@ def distance_causes(segment: Segment) -> Iterator[Cause]:
         yield cause(f"relative-bidirectional/{'two' if both else 'one'}", turned)
         yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k))
         yield computed("relative-missing", group, as_it_is)
+    for group in groups(segment.of(DistanceBias)):
+        yield computed("relative-missing/slopes", group, as_it_is)
 
 
 # The mask; functions are given the scores, the places of queries and keys, and what is visible
@@ -146,6 +142,16 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
             late = [instead(step, partial(_softmax_then_hide, by_name[step.inputs[0]])) for step in weights]
             late = [replace(step, inputs=by_name[step.inputs[0]].inputs) for step in late]
             yield cause("mask-after-softmax", [*(instead(step, as_it_is) for step in group), *late])
+
+
+def window_causes(segment: Segment) -> Iterator[Cause]:
+    """No window, or one key more or fewer in it."""
+    for group in groups(step for step in segment.of(Mask) if getattr(step.op, "window", None)):
+        yield cause("mask-missing/window", (altered(step, window=None) for step in group))
+        window = getattr(group[0].op, "window", 0)
+        for by in (1, -1):
+            other = (altered(step, window=window + by) for step in group)
+            yield cause("mask-shifted/window", other, number=window + by - 1, wanted=window - 1)
 
 
 def _factor(segment: Segment, step: Step) -> float:

@@ -110,9 +110,9 @@ def norm_exchange_causes(segment: Segment) -> Iterator[Cause]:
         if only := [step for step in group if len(fitting[step.name]) == 1]:
             yield cause("weight-exchanged/norm", [_weighted_as(step, fitting[step.name][0]) for step in only])
         alike = len({kind(step.name) for step in group}) == 1 and len(only) < len(group)
-        for others in zip(*(fitting[step.name] for step in group), strict=False) if alike else ():
-            own, other = (step.name.removeprefix(f"{step.layer}.") for step in (group[0], others[0]))
-            changed = [_weighted_as(*pair) for pair in zip(group, others, strict=True)]
+        for each in zip(*(fitting[step.name] for step in group), strict=False) if alike else ():
+            own, other = (step.name.removeprefix(f"{step.layer}.") for step in (group[0], each[0]))
+            changed = [_weighted_as(*pair) for pair in zip(group, each, strict=True)]
             yield cause("weight-exchanged", changed, other=other, own=own)
 
 
