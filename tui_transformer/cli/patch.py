@@ -113,12 +113,13 @@ class Patch(Featured):
         emit_experiment(session, what, patches, self.position, self, self.format)
 
     def _other(self, session: Session) -> Trace:
-        """The trace of the other sentence, framed alike, with the same edits; a decoder has written the same."""
+        """The other sentence, framed and paired alike, with the same edits and what a decoder has written."""
         from tui_transformer.model.options import Reading
         from tui_transformer.session.open_session import session_of
 
         ids = None if self.from_ids is None else parsing.parse_ids(self.from_ids, "--from-ids")
-        reading = Reading(self.from_text, ids, mask=self.token_mask(), decoder_ids=session.decoder_ids)
+        pair = None if self.from_text is None else session.pair
+        reading = Reading(self.from_text, ids, mask=self.token_mask(), pair=pair, decoder_ids=session.decoder_ids)
         reading = replace(reading, decoder_text=session.decoder_text or None)
         other = session_of(session.model, reading, self.options())
         if self.from_text is not None:

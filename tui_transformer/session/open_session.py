@@ -11,11 +11,13 @@ from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import TRAINED
 from tui_transformer.model.options import Ids, ModelOptions, Reading
+from tui_transformer.model.word_vectors import NORMAL
 from tui_transformer.records import replace
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.text.known_words import sample_sentence, sample_target
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
 EXAMPLE_IDS = 8
 """Token IDs of the example for a model that has no vocabulary."""
@@ -94,6 +96,13 @@ def shell_line(session: Session, command: str, *own: str) -> str:
     return " ".join(map(quoted, ("tui-transformer", command, *_model(session), *_read(session), *own)))
 
 
+def unwritten(session: Session) -> str:
+    """The edits that no such line has, in words; "" where it has all."""
+    program = session.base.program
+    count = sum(as_written(edit, program) is None for edit in session.edits)
+    return f"{count} edit{'s' * (count > 1)} with too many numbers" if count else ""
+
+
 def quoted(text: str) -> str:
     """A text as a shell takes it for one, in double quotes where it has single ones."""
     if "'" in text and not set(text) & {*'"$`\\!\n'}:  # which it reads otherwise between double quotes
@@ -116,7 +125,13 @@ def _model(session: Session) -> Iterator[str]:
         if model.seed:
             yield from ("--seed", str(model.seed))
         if model.vocabulary is not None and (words := Model.load(name).vocabulary) is not None:
-            yield from ("--vocab", model.vocabulary.name) if words.name != model.vocabulary.name else ()
+            yield from ("--vocab", _place(model.vocabulary)) if words.path != model.vocabulary.path else ()
+        if model.embedding is not None:
+            start, vectors = model.embedding.start, model.embedding.vectors
+            yield from ("--embedding", start) if start != NORMAL else ()
+            yield from () if vectors is None else ("--vectors", str(vectors.path))
+    if model.unknown != "token":
+        yield from ("--unknown", model.unknown)
     if str(model.backend.dtype) != "float32":
         yield from ("--dtype", str(model.backend.dtype))
     for placed in model.added:
@@ -124,9 +139,25 @@ def _model(session: Session) -> Iterator[str]:
             yield from ("--features", str(placed.features.path), "--at", placed.spots[0].name)
 
 
+def _place(words: Vocabulary) -> str:
+    """The built-in name of a vocabulary, or its file."""
+    return words.name if words.path is None or words.name in built_in_vocabularies() else str(words.path)
+
+
 def _read(session: Session) -> Iterator[str]:
     words = session.model.vocabulary is not None and session.ids is None
-    yield from ("--text", session.text) if words else ("--ids", _listed(session.encoding.ids))
+    ids, mask = session.encoding.ids, session.mask_read
+    if words:
+        yield from ("--text", session.text)
+        yield from () if session.pair is None else ("--text-pair", session.pair)
+        yield from ("--bracket",) * session.framing.bracket
+    else:
+        yield from ("--ids", _listed(ids))
+    if words and session.mask is None:  # padded to the length of others, too
+        yield from () if mask is None else ("--pad-to", str(len(ids)))
+    elif mask is not None:
+        yield from ("--mask", _listed(mask))
+    yield from ("--cut",) * session.cut
     if session.decoder_ids is not None:
         yield from ("--decoder-ids", _listed(session.decoder_ids))
     elif session.decoder_text:

@@ -119,10 +119,11 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         return super().call_after_refresh(self.while_there(callback), *arguments, **named)
 
 
-def copy_line(screen: ExplorerScreen[Any], line: str) -> None:
-    """Copy what does the same in the shell, and show it."""
+def copy_line(screen: ExplorerScreen[Any], line: str, *without: str) -> None:
+    """Copy what does the same in the shell, but for what it is `without`, and show it."""
+    left_out = " and ".join(filter(None, without))
     screen.app.copy_to_clipboard(line)
-    screen.say(f"copied: {visible(line)}")
+    screen.say(f"copied{f', without {left_out}' if left_out else ''}: {visible(line)}")
 
 
 class Port(Protocol):

@@ -27,8 +27,9 @@ from tui_transformer.explorer.tools.patch_tables import PatchTable, PathTable, r
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass, replace
+from tui_transformer.session.answer_summary import on_targets
 from tui_transformer.session.edit_format import FromSentence
-from tui_transformer.session.open_session import shell_line
+from tui_transformer.session.open_session import shell_line, unwritten
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -175,14 +176,16 @@ class PatchingScreen(Overview, tool="patching"):
             self.say(self.port.hint("these are no paths: {kind} goes on to them"))
 
     def action_copy_line(self) -> None:
-        table, measure = self.table, self.session.measure
+        table, measure, session = self.table, self.session.measure, self.session
         if table is None:
             return
         other = table.other
         read = ("--from-text", other.text) if other.text else ("--from-ids", ",".join(map(str, other.encoding.ids)))
         metric = () if measure is None else ("--metric", measure.name)
         tokens = () if measure is None or not measure.tokens else ("--tokens", ",".join(map(str, measure.tokens)))
-        copy_line(self, shell_line(self.session, "patch", *read, *table.options, *metric, *tokens))
+        right = ("--targets", ",".join(map(str, session.loss_targets))) if on_targets(measure) else ()
+        line = shell_line(session, "patch", *read, *table.options, *metric, *tokens, *right)
+        copy_line(self, line, unwritten(session), "what is broken" if session.breaks else "")
 
     def action_measure(self) -> None:
         choose(self.port, self.open, self.change, self._begin_again)

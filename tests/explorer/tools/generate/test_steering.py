@@ -136,6 +136,16 @@ async def test_the_line_for_the_shell_writes_the_same_text() -> None:
         assert ended.stdout.rstrip("\n") == texts(shown)[1]
 
 
+async def test_it_is_said_that_the_line_chooses_no_token_by_hand() -> None:
+    async with exploring(NARROW, model="story", text=TEXT) as explorer:
+        for key in ("W", "space", "y"):
+            await explorer.press(key)
+        assert explorer.messages[-1].startswith("copied: ")
+        for key in ("down", "enter", "space", "y"):
+            await explorer.press(key)
+        assert explorer.messages[-1].startswith("copied, without what was chosen otherwise: ")
+
+
 async def test_a_feature_of_the_dictionary_is_added() -> None:
     async with exploring(WIDE, model="story", text=TEXT) as explorer:
         model = explorer.session.model

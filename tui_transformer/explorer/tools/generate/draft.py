@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.widgets.generation import CachePicture
 from tui_transformer.generation.cache import KEY, is_cross
 from tui_transformer.generation.rules import RULES, Moment
-from tui_transformer.generation.sampling import Settings, leading, softmax
+from tui_transformer.generation.sampling import Settings, chosen, leading, softmax
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import State, Writer
 from tui_transformer.machine import readable
@@ -76,6 +77,12 @@ class Draft:
     def marked(self) -> int:
         """The token that was written at the place, or the one that is about to be."""
         return self.state.candidate if self.chosen is None else self.chosen
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a token was chosen by hand, or by other settings, and not as these choose."""
+        pairs = pairwise(self.states)
+        return any(chosen(was.scores, self.settings, len(was.ids)) != after.ids[-1] for was, after in pairs)
 
     @property
     def limit(self) -> int:

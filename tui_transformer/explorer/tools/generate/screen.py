@@ -39,7 +39,7 @@ from tui_transformer.records import replace
 from tui_transformer.session.edit_format import Written as WrittenEdit
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Way
-from tui_transformer.session.open_session import model_name, shell_line
+from tui_transformer.session.open_session import model_name, shell_line, unwritten
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import at_strength, moved, same, steered, steering, strength_of
@@ -304,7 +304,8 @@ class GenerateScreen(ExplorerScreen[None]):
         drawing = ("--temperature", temperature, "--top-p", top_p, *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         count = len(draft.shares) or settings.max_new_tokens
-        copy_line(self, shell_line(self.session, "generate", *own, "--max-new-tokens", str(count)))
+        line = shell_line(self.session, "generate", *own, "--max-new-tokens", str(count))
+        copy_line(self, line, unwritten(self.session), "what was chosen otherwise" if draft.by_hand else "")
 
     def action_export(self) -> None:
         if self.writing.waits(self.action_export) or (draft := self.writing.draft) is None:
