@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tui_transformer.analysis.metrics import log_shares
-from tui_transformer.analysis.tokens import real_tokens
+from tui_transformer.analysis.tokens import WRITTEN, real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import PROBABILITIES
@@ -90,7 +90,8 @@ def score(
     if LOGITS not in trace.program.by_name:
         raise InputError(f"this model has no {LOGITS}: it gives words no probability")
     if all(target == NOT_COUNTED for target in targets):
-        raise InputError("no token is predicted: give a text of two tokens or more")
+        what = "decoder text" if trace.program.axes(LOGITS)[0].sequence == WRITTEN else "text"
+        raise InputError(f"no token is predicted: give a {what} of two tokens or more")
     rows, words = trace.program.shape(LOGITS)
     scores: list[TokenScore] = []
     for (block, _), logits in trace.blocks(trace.program.logits, (range(rows), range(words)), item):

@@ -18,8 +18,8 @@ Ids = tuple[int, ...]
 
 
 def has_loss(program: Program) -> bool:
-    """Whether there are predictions to compare with targets."""
-    return LOGITS in program.by_name
+    """Whether there are predictions of tokens to compare with targets."""
+    return bool(program.logits)
 
 
 def predicts_next(program: Program) -> bool:

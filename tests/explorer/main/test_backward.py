@@ -7,6 +7,7 @@ import csv
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.card import TourPanel
@@ -20,6 +21,7 @@ from tui_transformer.views.step_view import Place
 SIZES = {"sizes": {"d_model": 8, "heads": 2, "d_ff": 16}}
 WEIGHTS = "encoder.0.self_attention.weights"
 SCALED = "encoder.0.self_attention.scaled"
+CLASSIFIER = str(REFERENCES.parent / "classifiers" / "opt")
 
 
 async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int = 0) -> None:
@@ -241,11 +243,13 @@ async def test_an_edit_changes_the_gradients_and_another_sentence_has_targets_of
         assert "2 of 2 positions" in explorer.text
 
 
-async def test_a_model_without_logits_has_no_way_back():
-    async with exploring(NARROW, model="attention") as explorer:
-        await explorer.press("b")
-        assert not explorer.session.backward
-        assert any("no output.logits" in message for message in explorer.messages)
+@pytest.mark.parametrize("model", ["attention", CLASSIFIER])
+async def test_a_model_without_logits_of_words_has_no_way_back(model):
+    async with exploring(NARROW, model=model) as explorer:
+        for key, said in {"b": "no logits of words", "B": "no loss", "&": "nothing to differentiate"}.items():
+            await explorer.press(key)
+            assert not explorer.session.backward
+            assert said in explorer.messages[-1]
 
 
 async def test_an_encoder_decoder_walks_back_through_both_stacks():

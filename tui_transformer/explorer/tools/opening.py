@@ -76,7 +76,7 @@ NEEDS: Mapping[str, Mapping[str, Callable[[Session], object]]] = {
         "something is broken on purpose: {breaks} mends it, then there are gradients": lambda session: (
             not session.breaks
         ),
-        "this model has no output.logits: there is no loss, and no gradients": HAS_LOSS,
+        "this model has no logits of words: there is no loss, and no gradients": HAS_LOSS,
     },
     "terms": {
         "the model has no logits of words: attribution reads these": lambda session: _last_axis(session) == "vocabulary"

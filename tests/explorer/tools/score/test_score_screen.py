@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from driving import WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.analysis.score import score, text_targets
 
@@ -29,3 +30,9 @@ async def test_a_text_of_one_token_is_said_to_predict_nothing():
     async with exploring(WIDE, model="story", text="Once") as explorer:
         await explorer.app.screen.run_action("open('score')")
         await explorer.shown("no token is predicted")
+
+
+async def test_what_the_decoder_has_written_is_asked_for_where_that_predicts_nothing():
+    async with exploring(WIDE, model=str(REFERENCES / "bart"), text="The waves") as explorer:
+        await explorer.press("%")
+        assert explorer.messages[-1] == "no token is predicted: give a decoder text of two tokens or more"
