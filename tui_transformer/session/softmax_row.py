@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axis, Region
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass
@@ -22,6 +22,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 
 NONE = "there is no softmax here: go to the weights of an attention, or to the probabilities"
+SINK = "the softmax here has a sink beside the scores: only one of scores alone is shown, as that of the probabilities"
 NOT_BROKEN = "neither softmax gives shares here: it takes finite scores, and no infinite one"
 
 MOST_TOLD = 12
@@ -125,6 +126,13 @@ def scores_row(session: Session, position: Position) -> ScoresRow | None:
     return ScoresRow(step, region, columns, where)
 
 
+def lacking(session: Session, position: Position) -> str:
+    """Why there is no such row."""
+    program, scope = session.trace.program, position.stop.rpartition(".")[0]
+    sinks = (step.name.rpartition(".")[0] for step in program.steps if isinstance(step.op, SoftmaxWithSink))
+    return SINK if scope in sinks else NONE
+
+
 def largest(scores: Host, most: int) -> Host:
     """The columns of the largest scores, in their order."""
     best = np.argsort(-np.nan_to_num(scores, neginf=-np.inf), kind="stable")[:most]
@@ -150,7 +158,7 @@ def describe(session: Session, position: Position, how: str) -> str:
     """
     row = scores_row(session, position)
     if row is None:
-        raise InputError(NONE)
+        raise InputError(lacking(session, position))
     scores = row.scores(session)
     raised = _raised(scores, how)
     computed = softmaxes(scores, raised)

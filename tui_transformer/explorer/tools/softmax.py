@@ -12,7 +12,15 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.session.softmax_row import NONE, NOT_BROKEN, breaking_point, largest, lesson, scores_row, softmaxes
+from tui_transformer.session.softmax_row import (
+    NOT_BROKEN,
+    breaking_point,
+    lacking,
+    largest,
+    lesson,
+    scores_row,
+    softmaxes,
+)
 from tui_transformer.text.display import cells, fit
 
 MOST = 60
@@ -25,7 +33,7 @@ def open_from(port: Port) -> None:
     """The softmax of the step that is shown, or of its attention; says so where there is none."""
     session, row = port.session, scores_row(port.session, port.position)
     if row is None:
-        port.say(NONE)
+        port.say(lacking(session, port.position))
         return
     label = session.labels.of(row.columns)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from driving import NARROW, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.explorer.tools.softmax import SoftmaxScreen
 
@@ -42,3 +43,10 @@ async def test_a_row_that_is_masked_altogether_is_said_and_stays():
         await explorer.press("!")
         assert "neither softmax gives shares here" in explorer.text
         assert "all scores + 0" in explorer.text
+
+
+async def test_a_softmax_with_a_sink_is_said_to_have_one():
+    async with exploring(WIDE, model=str(REFERENCES / "gpt_oss"), text="The waves") as explorer:
+        await explorer.go("decoder.0.self_attention.weights")
+        await explorer.press("^")
+        assert "has a sink beside the scores" in explorer.messages[-1]
