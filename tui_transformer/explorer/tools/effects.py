@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 from weakref import WeakKeyDictionary
 
 from rich.text import Text
 
-from tui_transformer.analysis.effects import Effect, answer_step, by_size, effects
+from tui_transformer.analysis.effects import Effect, answer_step, by_size, effect, effects
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
@@ -160,8 +161,12 @@ class Search:
         if self.in_words and len(self.positions) == 1 and not self.known.before:
             trace.compute((self.program.logits,), before=report)
             self.known.before = guesses(self.session, self.positions.start, 1)
-        metric = metric_of(self.session)
-        for pair in effects(trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report):
+        metric, where = metric_of(self.session), self.positions
+        instead = [target for target in missing if self._replaces(target)]
+        others = [target for target in missing if target not in instead]
+        alone = ((each, effect(trace, self._kept(each).trace, where, metric=metric)) for each in instead)
+        found = effects(trace, others, mean=self.mean, positions=where, metric=metric, before=report)
+        for pair in chain(found, alone):
             new.append(pair)
             left -= 1
             if time.monotonic() - shown > self.pause:
@@ -169,6 +174,21 @@ class Search:
                 new, shown = [], time.monotonic()
             report(pair)  # several come from one pass, without a step between them
         return new
+
+    def _kept(self, target: Target) -> Session:
+        """The session with a target ablated, as it is once that is kept."""
+        return self.session.with_edits(*target.edits(self.program, mean=self.mean))
+
+    def _replaces(self, target: Target) -> bool:
+        """Whether its mean takes the place of edits of the same cells: it is that of what was before those."""
+        edits, base = self.session.edits, self.session.base
+        if not self.mean or not edits:
+            return False
+        own, there = (
+            {(each.name, each.region) for each in (edit.placed(base.program, base.givens) for edit in some)}
+            for some in (target.edits(self.program, mean=True), edits)
+        )
+        return not own.isdisjoint(there)
 
     # In words
 

@@ -10,6 +10,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
+from tui_transformer import Set
 from tui_transformer.analysis import effects as measured
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import every
@@ -118,6 +119,17 @@ async def test_means_instead_of_zeros_and_all_positions() -> None:
         largest = max(measured.effects(trace, every(trace.program), positions=positions), key=lambda pair: pair[1].size)
         assert rows(explorer)[0][1][1] == f"{largest[1].size:.4f}"
         assert f"positions 0 to {positions.stop - 1}" in explorer.text
+
+
+async def test_a_mean_in_place_of_an_edit_of_the_same_head_has_the_effect_that_it_has_when_it_is_kept() -> None:
+    session = open_session(ModelOptions("story"), "the fox found a crow")
+    session = session.with_edits(Set("decoder.0.self_attention.context", 0.3, heads=1))
+    async with exploring(WIDE, session=session) as explorer:
+        screen = await complete(explorer, "A", "M")
+        for target in screen.search.targets:
+            kept = session.with_edits(*target.edits(session.trace.program, mean=True))
+            effect = measured.effect(session.trace, kept.trace, screen.positions)
+            assert screen.search.known.effects[target].change == pytest.approx(effect.change, abs=1e-5), target
 
 
 async def test_enter_makes_the_ablation_beside_what_was_before() -> None:
