@@ -225,3 +225,21 @@ async def test_rows_that_another_prompt_has_not_and_words_that_are_escapes_do_no
         await explorer.press("space", "u", "u", "escape")
         assert not explorer.app.failures.told
         assert not explorer.app.screen.query("GenerateScreen")
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "second"), [("story", TEXT, "the crow"), ("dates", "May 2021", "June 2020")]
+)
+async def test_undo_has_the_prompt_back_for_the_line_of_the_shell_and_what_is_opened(model, first, second) -> None:
+    async with exploring(NARROW, model=model, text=first) as explorer:
+        await explorer.press("W")
+        await explorer.press("space")
+        await explorer.press("slash")
+        await explorer.answer(second)
+        await explorer.press("y")
+        assert f"--text '{second}'" in explorer.messages[-1]
+        for key in ("u", "y"):
+            await explorer.press(key)
+        assert f"--text '{first}'" in explorer.messages[-1]
+        await explorer.press("o")
+        assert explorer.session.encoding.text.startswith(first)

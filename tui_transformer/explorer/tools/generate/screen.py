@@ -75,6 +75,7 @@ class GenerateScreen(ExplorerScreen[None]):
     def __init__(self, port: Port, start: adding.Start) -> None:
         super().__init__()
         self.port, self.session, self._start = port, port.session, start
+        self._read: dict[object, Session] = {}  # by source and prompt
         self._begun_with = self.steering
         self.requests = Requests(self, port.worker, self.show_lines, here=lambda: False)
         self.view = GenerateView()
@@ -161,7 +162,8 @@ class GenerateScreen(ExplorerScreen[None]):
         """The session is that of the text: what was ended or undone is no edit of it."""
         draft = self.writing.draft
         if draft is not None:
-            self.session = adding.resteered(self.session, draft.steering)
+            of = draft.writer.source, draft.states[0].ids
+            self._read[of] = self.session = adding.resteered(self._read.get(of, self.session), draft.steering)
         self.show_lines()
 
     def action_steer(self, by: int) -> None:
@@ -254,6 +256,7 @@ class GenerateScreen(ExplorerScreen[None]):
         """Read the prompt of a session; undo has the text back that was there."""
         draft, edit, start = self.writing.draft, self.steering, self._start
         settings, prompt = writer.settings if draft is None else draft.settings, adding.prompt_of(writer, session)
+        self._read[writer.source, prompt] = session
 
         def work(task: Task) -> Draft:
             writer.settings = settings
