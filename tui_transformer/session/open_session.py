@@ -10,7 +10,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import TRAINED
-from tui_transformer.model.options import Ids, ModelOptions, Reading
+from tui_transformer.model.options import PLAIN, Ids, ModelOptions, Reading
 from tui_transformer.model.word_vectors import NORMAL
 from tui_transformer.records import replace
 from tui_transformer.session.edit_format import as_written
@@ -93,7 +93,8 @@ OF_WORDS = ("model_type", "architecture", "vocab_size", "pad_id", "start_id")
 
 def shell_line(session: Session, command: str, *own: str) -> str:
     """`tui-transformer COMMAND` with the model, what it reads, its edits that can be written, and these options."""
-    return " ".join(map(quoted, ("tui-transformer", command, *_model(session), *_read(session), *own)))
+    as_it_is = command == "generate"  # a prompt: nothing is put around it there
+    return " ".join(map(quoted, ("tui-transformer", command, *_model(session), *_read(session, as_it_is), *own)))
 
 
 def unwritten(session: Session) -> str:
@@ -144,8 +145,9 @@ def _place(words: Vocabulary) -> str:
     return words.name if words.path is None or words.name in built_in_vocabularies() else str(words.path)
 
 
-def _read(session: Session) -> Iterator[str]:
-    words = session.model.vocabulary is not None and session.ids is None
+def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - of this file alone
+    framed = bool(session.batch) or session.framing != PLAIN
+    words = session.model.vocabulary is not None and session.ids is None and not (as_it_is and framed)
     ids, mask = session.encoding.ids, session.mask_read
     if words:
         yield from ("--text", session.text)

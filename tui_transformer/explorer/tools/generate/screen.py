@@ -307,8 +307,9 @@ class GenerateScreen(ExplorerScreen[None]):
         drawing = ("--temperature", temperature, "--top-p", top_p, *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         count = len(draft.shares) or settings.max_new_tokens
-        line = shell_line(self.session, "generate", *own, "--max-new-tokens", str(count))
-        copy_line(self, line, unwritten(self.session), "what was chosen otherwise" if draft.by_hand else "")
+        session = adding.lasting(self.session)
+        line = shell_line(session, "generate", *own, "--max-new-tokens", str(count))
+        copy_line(self, line, unwritten(session), "what was chosen otherwise" if draft.by_hand else "")
 
     def action_export(self) -> None:
         if self.writing.waits(self.action_export) or (draft := self.writing.draft) is None:

@@ -69,6 +69,19 @@ class Start:
         return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
 
 
+def lasting(session: Session) -> Session:
+    """The session with those of its edits alone that the model writes with."""
+
+    def lasts(edit: Change) -> bool:
+        try:
+            standing(session.base.program, edit)
+        except InputError:
+            return False
+        return True
+
+    return replace(session, edits=tuple(filter(lasts, session.edits)), given=session.cache.keeping("tokens"))
+
+
 def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
     """The tokens of a session that are written on from."""
     target, ids = session.decoder_encoding, session.encoding.ids
