@@ -31,6 +31,7 @@ from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.run import runs_in
 from tui_transformer.learning.tasks import Row
 from tui_transformer.model import Model
+from tui_transformer.model.options import PLAIN
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -187,10 +188,10 @@ def session_of(session: Session, model: Model, sample: Sample) -> Session:
     Raises:
         InputError: The model cannot read it.
     """
-    changed = replace(
-        session, model=model, text="", ids=sample.ids, mask=None, decoder_text="", decoder_ids=sample.decoder_ids
-    )
-    changed = replace(changed, edits=(), targets=None, overlay=NOTHING)
+    alone = replace(session, framing=PLAIN, batch=(), item=0, pair=None, mask=None, breaks=(), edits=())
+    alone = replace(alone, targets=None, measure=None, overlay=NOTHING)
+    ids, decoder_ids = sample.ids, sample.decoder_ids
+    changed = replace(alone, model=model, text="", ids=ids, decoder_text="", decoder_ids=decoder_ids)
     _ = changed.trace
     return changed
 

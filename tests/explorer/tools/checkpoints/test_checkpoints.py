@@ -13,12 +13,15 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.checkpoints import Checkpoints, CheckpointsScreen, open_from, open_run
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.learning.run import checkpoints
 from tui_transformer.model import Model
+from tui_transformer.model.options import Framing, ModelOptions
+from tui_transformer.session.view_state import Measure
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +195,20 @@ async def test_the_checkpoints_of_a_run_that_is_open(tmp_path):
         assert "checkpoint 3 of 3" in explorer.text
         await explorer.press("escape")
         assert isinstance(explorer.app.screen, TrainScreen)
+
+
+async def test_the_sample_is_explored_and_not_a_sentence_of_the_batch_or_what_was_broken_before(run):
+    options = ModelOptions("story", framing=Framing(bracket=True))
+    session = open_session(options, "the fox", batch=("the fox", "a crow found it"), item=0)
+    session = session.with_breaks("no-scale").with_measure(Measure("logit", (300,)))
+    async with exploring(WIDE, session=session) as explorer:
+        open_run(explorer.parts.port, run)
+        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
+        await all_computed(explorer)
+        sample = computed(explorer).sample
+        await explorer.press("enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.settled()
+        explored = explorer.session
+        assert (explored.encoding.ids, explored.decoder_encoding.ids) == (sample.ids, sample.decoder_ids)
+        assert (explored.breaks, explored.measure) == ((), None)
