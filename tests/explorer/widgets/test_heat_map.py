@@ -252,3 +252,12 @@ async def test_a_larger_place_leaves_nothing_scrolled_away():
         await pilot.pause()
         assert app.heat_map.grid.virtual_size.width == 38
         assert app.heat_map.scroll_offset.x == 0
+
+
+@pytest.mark.parametrize("columns", [11, 13, 16])
+async def test_the_last_label_reaches_beyond_its_column_and_moves_nothing_beside_it(columns, screen_text) -> None:
+    """It took room that the line had not, so that the border beside it was pushed off the screen."""
+    app = HeatMapApp(view_of(np.full((16, columns), 0.25), lambda index: f"word {index}"))
+    async with app.run_test(size=(60, 10)):
+        assert app.heat_map.grid.cell_width < 5, "labels stand above some of the columns"
+        assert {sum(each.cell_length for each in app.heat_map.render_line(y)) for y in range(10)} == {60}

@@ -66,6 +66,7 @@ class Drawing:
         row, line = divmod(y - grid.header + scroll.y, grid.cell_height)
         if y < grid.header:
             cells = self.header.segments(columns, cursor[1], range(hidden, hidden + width - grid.gutter))
+            across = max(across, sum(each.cell_length for each in cells))  # the last label may reach beyond its column
         elif row >= grid.rows:
             return Strip.blank(width, self.page)
         elif self.bars:
