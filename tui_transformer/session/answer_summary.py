@@ -103,7 +103,7 @@ def describe(session: Session, report: Report) -> str:
     if answers(session):
         place = masked(session)
         likely = str(answer(session, place, report))
-        return likely if place is None else f"{MASKS[0]} → {likely}"
+        return likely if place is None else f"{session.encoding.tokens[place].text} → {likely}"
     steps = session.trace.program.steps
     weights = [step for step in steps if step.square and step.name.endswith(".weights")]
     if not session.model.config.vocab_size and weights:
@@ -129,6 +129,12 @@ def masked(session: Session) -> int | None:
         return None
     tokens = session.encoding.tokens
     return next((place for place, token in enumerate(tokens) if token.text in MASKS), None)
+
+
+def read_position(session: Session) -> int:
+    """Where the answer is read: at a masked token where there is one, else where the model gives it."""
+    place = masked(session)
+    return answer_position(session) if place is None else place
 
 
 def _label(session: Session, last: Step) -> str:

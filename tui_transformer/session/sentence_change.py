@@ -20,7 +20,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.records import dataclass
-from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares
+from tui_transformer.session.answer_summary import answers, describe, percent, read_position, shares
 from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome, values_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -246,7 +246,7 @@ def _outcome(session: Session, report: Report) -> Outcome:
     """The answer, at a masked token where there is one."""
     if not answers(session):
         return outcome(session, session.trace, report)
-    return Outcome(shares(session.trace, _place(session), report), session.model.target_label)
+    return Outcome(shares(session.trace, read_position(session), report), session.model.target_label)
 
 
 def _vectors_change(
@@ -284,16 +284,11 @@ def _heads(before: Session, after: Session, report: Report) -> Iterator[HeadChan
         queries, keys = (columns.get(axis.sequence, ()) for axis in (step.queries, step.keys))
         pairs = [pair for pair in queries if None not in pair]
         if answers(after) and program.axes(program.logits)[-2].sequence == step.queries.sequence:
-            pairs.append((_place(before), _place(after)))  # where the answer is read
+            pairs.append((read_position(before), read_position(after)))  # where the answer is read
         both = [*dict.fromkeys(pairs)]
         if step.name in known and both and keys:
             report(step.name)
             yield from _of_layer(before, after, step, both, keys, report)
-
-
-def _place(session: Session) -> int:
-    place = masked(session)
-    return answer_position(session) if place is None else place
 
 
 def _of_layer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
@@ -55,6 +57,20 @@ def test_labels_and_masked_words_are_told():
     session = open_session(ModelOptions(model=str(REFERENCES / "bert")), "the old [MASK] sails", None)
     assert describe(session, lambda _: None).startswith("[MASK] → ")
     assert describe_cost(session) < 1e8
+
+
+@pytest.mark.parametrize(("model", "mask"), [("bert", "[MASK]"), ("roberta", "<mask>")])
+async def test_the_answer_in_the_whole_is_that_of_the_masked_word_as_at_the_opening(model, mask):
+    async with exploring(WIDE, model=str(REFERENCES / model), text=f"the {mask} cat", whole=True) as explorer:
+        await explorer.until(lambda: f"{mask} → " in explorer.text.splitlines()[-1])
+        trace, ids = explorer.session.trace, explorer.session.encoding.ids
+        place = [token.text for token in explorer.session.encoding.tokens].index(mask)
+        assert len(ids) - 1 != place
+        share = f"{trace['output.probabilities'][place].max():.1%}".replace("%", " %")
+        assert share in explorer.text.splitlines()[-1]
+        await explorer.go("output.probabilities")
+        beside = explorer.text.split("most likely")[1]
+        assert re.search(r"[\d.]+ %", beside)[0] == share, beside
 
 
 async def test_a_message_is_one_line_at_the_foot_and_gives_way_to_the_next():
