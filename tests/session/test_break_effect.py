@@ -14,7 +14,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import break_search, other_sentences
-from tui_transformer.session.answer_summary import answer
+from tui_transformer.session.answer_summary import answer, describe
 from tui_transformer.session.break_effect import Outcome, change_said, effect_of, moved, outcome, trial
 from tui_transformer.session.break_search import Examples, telling_head, turning
 from tui_transformer.session.other_sentences import MOST, counterpart, examples
@@ -168,3 +168,8 @@ def test_of_another_sentence_one_word_is_exchanged():
     assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
     assert session.model.knows(" ".join(theirs))
     assert counterpart(opened("attention")) == ""
+
+
+def test_the_answer_before_is_that_of_the_masked_word_as_at_the_opening() -> None:
+    session = opened(str(REFERENCES / "roberta"), "the <mask> cat")
+    assert describe(session, silent) == f"<mask> → {outcome(session, session.trace)}"

@@ -64,8 +64,9 @@ def answers(session: Session) -> bool:
 
 
 def answer_position(session: Session) -> int:
-    """Where the model gives its answer."""
-    return answer_positions(session.trace, folder=session.model.folder).start
+    """Where the model gives its answer: at a masked token where there is one."""
+    place = masked(session)
+    return answer_positions(session.trace, folder=session.model.folder).start if place is None else place
 
 
 def answer_cost(session: Session) -> int:
@@ -129,12 +130,6 @@ def masked(session: Session) -> int | None:
         return None
     tokens = session.encoding.tokens
     return next((place for place, token in enumerate(tokens) if token.text in MASKS), None)
-
-
-def read_position(session: Session) -> int:
-    """Where the answer is read: at a masked token where there is one, else where the model gives it."""
-    place = masked(session)
-    return answer_position(session) if place is None else place
 
 
 def _label(session: Session, last: Step) -> str:

@@ -20,8 +20,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.records import dataclass
-from tui_transformer.session.answer_summary import answers, describe, percent, read_position, shares
-from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome, values_of
+from tui_transformer.session.answer_summary import answer_position, answers, describe, percent
+from tui_transformer.session.break_effect import change_said, changes, likeliest, outcome, values_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -228,7 +228,7 @@ def weights_in(before: Session, after: Session) -> int:
 def _answer_change(before: Session, after: Session, report: Report) -> tuple[tuple[AnswerLine, ...], str]:
     last = after.trace.program.steps[-1]
     if answers(after) or (last.axes[-1].name == LABEL and last.name.endswith("probabilities")):
-        was, now = (_outcome(each, report) for each in (before, after))
+        was, now = (outcome(each, each.trace, report) for each in (before, after))
         best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
         lines = tuple(AnswerLine(now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
         return lines, change_said(was, now) if changes(was, now) else f"the answer stays {now}"
@@ -240,13 +240,6 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
         lines = tuple(AnswerLine(name, was, now, share=False) for name, was, now in numbers)
         return lines[:MOST_LINES], ", ".join(f"{each.label} {' → '.join(each.numbers)}" for each in lines[:2])
     return _vectors_change(before, after, last, values)
-
-
-def _outcome(session: Session, report: Report) -> Outcome:
-    """The answer, at a masked token where there is one."""
-    if not answers(session):
-        return outcome(session, session.trace, report)
-    return Outcome(shares(session.trace, read_position(session), report), session.model.target_label)
 
 
 def _vectors_change(
@@ -284,7 +277,7 @@ def _heads(before: Session, after: Session, report: Report) -> Iterator[HeadChan
         queries, keys = (columns.get(axis.sequence, ()) for axis in (step.queries, step.keys))
         pairs = [pair for pair in queries if None not in pair]
         if answers(after) and program.axes(program.logits)[-2].sequence == step.queries.sequence:
-            pairs.append((read_position(before), read_position(after)))  # where the answer is read
+            pairs.append((answer_position(before), answer_position(after)))  # where the answer is read
         both = [*dict.fromkeys(pairs)]
         if step.name in known and both and keys:
             report(step.name)

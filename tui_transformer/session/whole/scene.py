@@ -16,7 +16,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field, replace
-from tui_transformer.session.answer_summary import percent, read_position
+from tui_transformer.session.answer_summary import answer_position, percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.session.position import Position, head_at
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
@@ -318,7 +318,7 @@ class Drawing:
 
         def make(report: Report) -> tuple[Line, ...]:
             trace.prepare(name, before=lambda step: report(step.name))
-            likely = likely_at(trace, read_position(self.session), count)
+            likely = likely_at(trace, answer_position(self.session), count)
             lines = []
             for place, each in enumerate(likely):
                 value = minus(f"{each.logit:.2f}") if logits else percent(each.probability)
