@@ -56,7 +56,7 @@ CEILINGS = {
     "learning": (2_265, 11),
     "model": (10_435, 44),
     "report": (1_355, 8),
-    "session": (6_535, 29),
+    "session": (6_525, 29),
     "survey": (1_685, 8),
     "text": (3_255, 17),
     "views": (2_990, 15),
