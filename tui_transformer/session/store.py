@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -124,15 +124,19 @@ class Store:
             self._held -= self._results.pop(key)[1]
 
 
-def _bytes_of(result: object) -> int:
+def _bytes_of(result: Any) -> int:
     """Bytes of the arrays that a result owns; those that look at the values of a trace take no more."""
     if isinstance(result, np.ndarray):
         return result.nbytes if result.base is None else 0
     if isinstance(result, tuple):
         return sum(map(_bytes_of, result))
-    if is_dataclass(result) and not isinstance(result, type):
-        return sum(_bytes_of(getattr(result, each.name)) for each in fields(result) if each.name != "window")
-    return 0
+    return sum(_bytes_of(getattr(result, name)) for name in _held_by(result.__class__))
+
+
+@cache
+def _held_by(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass that may hold arrays; none of anything else."""
+    return tuple(each.name for each in fields(kind) if each.name != "window") if is_dataclass(kind) else ()
 
 
 class Reading:

@@ -8,7 +8,7 @@ of the same style after each other.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -244,6 +244,18 @@ UNKNOWN = -1
 """No cell: nobody knows what the terminal shows."""
 
 
+class _ByCharacter(dict[str, int]):
+    """The cells of one style, each made where it is first asked for."""
+
+    def __init__(self, cell_of: Callable[[str], int]) -> None:
+        super().__init__()
+        self._cell_of = cell_of
+
+    def __missing__(self, character: str) -> int:
+        cell = self[character] = self._cell_of(character)
+        return cell
+
+
 class Cells:
     """Makes cells of strips: numbers of 64 bits, so that thousands are compared at once.
 
@@ -257,7 +269,7 @@ class Cells:
         self.styles, self.wide = list[CellStyle](), [""]
         self._grounds, self._wide_numbers = dict[str, int](), dict[str, int]()
         self._looks: dict[CellStyle, int] = {}
-        self._cell_of = lru_cache(MOST_KEPT)(self._cell)
+        self._by_style: dict[CellStyle, _ByCharacter] = {}
         self._known: dict[tuple[str, int], tuple[bytes, object]] = {}
 
     @property
@@ -277,9 +289,12 @@ class Cells:
         """The cells of a segment; the style is kept with them, so that no other has its number."""
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
+            self._by_style.clear()
         own = _style_of(style or Style.null(), self.system)
-        if all(each.isascii() or get_character_cell_size(each) == 1 for each in text):
-            cells = array("q", map(partial(self._cell_of, own), text))
+        if text.isascii() or all(get_character_cell_size(each) == 1 for each in text):
+            if (by_character := self._by_style.get(own)) is None:
+                by_character = self._by_style[own] = _ByCharacter(partial(self._cell, own))
+            cells = array("q", map(by_character.__getitem__, text))
         else:
             cells = array("q", self._wide(text, own))
         made = self._known[text, id(style)] = cells.tobytes(), style
