@@ -11,6 +11,8 @@ from tui_transformer.analysis.statistics import residual_norms
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
 from tui_transformer.diagnosis.causes.cause import CPU
 from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.ops import Context, Rotate, Scores
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -151,6 +153,12 @@ def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
         way = np.eye(slope.shape[1])[column] * 1e-6
         high, low = (metric.measure(trace.edited([Add(start, sign * way, rows=row)])) for sign in (1, -1))
         assert slope[row, column] == pytest.approx((high - low) / 2e-6, rel=1e-4, abs=1e-6)
+    targets = (7, 8, 9, -1, -1)
+    held = gradients(trace, targets) if where != "bart" else None
+    for step, value in held.values.items() if held is not None else ():
+        if step in trace.program.by_name:
+            cell = explain_gradient(trace, held, targets, step, tuple(size // 2 for size in value.shape))
+            assert cell.recomputed == pytest.approx(cell.stored, rel=1e-6, abs=1e-9), step
     if name.startswith(("keys-tiled", "softmax-axis", "head")) and where != "bart":
         found = graph(trace, 5, heads=True)
         np.testing.assert_allclose(found.weights.sum(axis=1) + found.constants, found.sums, atol=1e-8)

@@ -17,6 +17,12 @@ from tui_transformer.engine.ops.base import Gradients, single
 from tui_transformer.records import dataclass, replace
 
 
+def by_the_pass(op: Op, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working | None:
+    """No terms of a gradient's cell: those of the right step are not its, and the backward pass itself has it."""
+    del op, index, toward, gradient, output, inputs
+    return None
+
+
 @dataclass(frozen=True)
 class Times(Op):
     """What an operation gives, multiplied by a factor: all of it, or one head."""
@@ -107,6 +113,8 @@ class MaskAround(Mask):
         mask = Value("mask", 0.0 if hidden else -math.inf, note=note)
         return Working((Value("score", cell.value, cell), mask), cell.value if hidden else -math.inf)
 
+    explain_backward = by_the_pass
+
 
 @dataclass(frozen=True)
 class DownColumns(Softmax):
@@ -136,6 +144,8 @@ class DownColumns(Softmax):
     def explain(self, index: Index, *sources: Source) -> Working:
         *head, row, column = index
         return _share(sources[0], index, (*head, None, column), row)
+
+    explain_backward = by_the_pass
 
 
 @dataclass(frozen=True)
@@ -190,6 +200,8 @@ class _Tiled(OfHeads):
         read = second.factor(head % second.shape[0], *line)
         return single(product(self.sums[0], first.factor(head, row, None), read))
 
+    explain_backward = by_the_pass
+
 
 @dataclass(frozen=True)
 class TiledScores(_Tiled, Scores):
@@ -241,6 +253,8 @@ class OtherPairs(Rotate):
             return everything[..., order][..., columns.start : columns.stop]
 
         return super().explain((*index[:-1], order.index(index[-1])), _InOrder(x.name, x.shape, read, order), places)
+
+    explain_backward = by_the_pass
 
 
 @dataclass(frozen=True)

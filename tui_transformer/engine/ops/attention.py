@@ -67,7 +67,9 @@ class OfHeads(Op):
         line = (column, None) if self.by_rows else (None, column)
         return single(product(self.sums[0], first.factor(head, row, None), second.factor(head // self.share, *line)))
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
         first, second = inputs
         head, row, column = index
         if toward == 0:
@@ -207,7 +209,9 @@ class Mask(Op):
         }
         return [reason for reason, holds in reasons.items() if holds]
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
         _, row, column = index
         hidden = bool(self._reasons(row, column, *inputs[1:]))
         note = "0: the key is hidden" if hidden else "1: the query may look here"
@@ -288,7 +292,9 @@ class Softmax(Op):
             items, share / total.total, f"e^({spoken(cell.value)} − {bracketed(top)}) ÷ {spoken(total.total)}"
         )
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
         return toward_scores(index, gradient, output)
 
 

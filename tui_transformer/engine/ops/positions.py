@@ -142,7 +142,9 @@ class Rotate(Op):
         shown = place.called("place"), Value("frequency", frequency)
         return self._turned("x", inputs[0], index, place.value * frequency, 1.0, shown)
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
         if index[-1] >= 2 * self.half:
             return passed_on(gradient.operand(*index))
         angle = inputs[1].cell(index[1]) * self.frequencies[index[-1] % self.half]
