@@ -166,11 +166,11 @@ class Computation:
     @np.errstate(all="ignore")
     def compute(self, names: Sequence[str], *, discard: bool = False, before: Watch | None = None) -> dict[str, Array]:
         """Compute steps in order, keep those of the plan, and drop every other value after its last reader."""
-        self.backend.expect(self.plan.bytes)
         if self._repeats:
             self._share(names, before)
         values = dict(self.recent)
-        order = self._order(names, values)
+        if order := self._order(names, values):
+            self.backend.expect(self.plan.bytes)
         readers = Counter(source for _, reads in order for source in reads)
         readers.update(() if discard else names)
         for step, reads in order:

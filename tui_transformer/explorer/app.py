@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, ClassVar
 
 from textual.app import SystemCommand
@@ -34,7 +34,11 @@ from tui_transformer.text.guarded import end_guarded
 
 
 class ExplorerApp(GuardedApp):
-    """The explorer around one session."""
+    """The explorer around one session.
+
+    Attributes:
+        keymap: The keys that the user gave to actions, by the names of those, or that the classic table has.
+    """
 
     TITLE = "tui-transformer"
     PAUSE_GC_ON_SCROLL = True
@@ -76,7 +80,7 @@ class ExplorerApp(GuardedApp):
         super().__init__()
         self.worker = Worker(self.post)
         self.background = Background()
-        self._session, self._preferences = session, preferences
+        self._session, self._preferences, self.keymap = session, preferences, preferences.keymap
         self._at, self._says, self._told, self._opens = at, says, told, opens
         self._view = view or ViewState(whole=None if preferences.whole and at is None else False)
         for theme in THEMES:
@@ -87,11 +91,6 @@ class ExplorerApp(GuardedApp):
         if preferred not in (None, self.theme):
             problem = f"no theme is called {preferred!r}: {', '.join(theme_names(self.available_themes))} are there"
             self._preferences = replace(preferences, problems=(*preferences.problems, problem))
-
-    @property
-    def keymap(self) -> Mapping[str, str]:
-        """The keys that the user gave to actions, by the names of those, or that the classic table has."""
-        return self._preferences.keymap
 
     @property
     def cursor_position(self) -> Offset:
@@ -222,6 +221,7 @@ class ExplorerApp(GuardedApp):
         def take(name: str | None) -> None:
             if name is not None:
                 self._preferences = replace(self._preferences, classic=name == "classic")
+                self.keymap = self._preferences.keymap
                 self.set_keymap(dict(self.keymap))
 
         if isinstance(self.screen, ExplorerScreen):

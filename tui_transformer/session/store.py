@@ -80,6 +80,7 @@ class Store:
         self._most, self._held = most_bytes, 0
         self._results: dict[tuple[Session, str, Hashable], tuple[Any, int]] = {}
         self._used: set[tuple[Session, str, Hashable]] = set()
+        self._failed: set[tuple[Session, str, Hashable]] = set()
 
     def find(self, part: Part[Result]) -> Result | Failed | None:
         """A result, or why there is none; None where it is not there."""
@@ -92,6 +93,7 @@ class Store:
         before, size = self._results.get(part.key, (None, 0))[1], _bytes_of(result)
         self._results[part.key] = result, size
         self._held += size - before
+        (self._failed.add if isinstance(result, Failed) else self._failed.discard)(part.key)
 
     def begin(self) -> None:
         """A new scene is made: what it asks for is what it is made of."""
@@ -117,7 +119,8 @@ class Store:
 
     def forget_failures(self) -> None:
         """Let what failed be tried again."""
-        self._drop([key for key, (result, _) in self._results.items() if isinstance(result, Failed)])
+        self._drop(self._failed & self._results.keys())
+        self._failed.clear()
 
     def _drop(self, keys: Iterable[tuple[Session, str, Hashable]]) -> None:
         for key in keys:

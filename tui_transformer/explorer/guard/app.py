@@ -261,7 +261,7 @@ Mapped = tuple[Keymap | None, BindingsMap | None, int, BindingsMap]
 class KeptKeys:
     """Which keys each widget has, worked out once: Textual does so at every key.
 
-    That takes as many looks as the product of its keys and those of the keymap, several milliseconds a key.
+    That copies all keys, and takes as many looks as the product of them and those of the keymap: several milliseconds.
     """
 
     def __init__(self) -> None:
@@ -270,8 +270,10 @@ class KeptKeys:
 
     def __get__(self, screen: Screen[Any], _: type[Screen[Any]]) -> list[tuple[DOMNode, BindingsMap]]:
         app, focused = screen.app, screen.focused
-        if not app._keymap or focused is None or focused.loading or takes_letters(focused):
+        if focused is None or focused.loading or takes_letters(focused):
             return self._usual(screen)
+        if not app._keymap:
+            return [(node, node._bindings) for node in focused.ancestors_with_self]
         pairs = list[tuple[DOMNode, BindingsMap]]()
         for node in focused.ancestors_with_self:
             own, before = node._bindings, self._kept.get(node, (None, None, 0, BindingsMap()))

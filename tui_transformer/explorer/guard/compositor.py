@@ -10,7 +10,8 @@ dialog does not know what is behind it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from rich.segment import Segment
@@ -30,6 +31,7 @@ from textual.css.types import EdgeType
 from textual.dom import DOMNode
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
@@ -228,6 +230,30 @@ def _clear_tooltip(self: Screen[Any]) -> None:
         USUAL[Screen, "_clear_tooltip"](self)
 
 
+@cache
+def _handlers(kind: type[Any], name: str, message: type[Any]) -> list[tuple[type, Any]] | None:
+    """The classes of a kind of widget that handle a message by a method's name; None where `on` chooses methods."""
+    kinds, own = set(message.__mro__), [(each, vars(each)) for each in kind.__mro__]
+    if any(kinds & {*names.get("_decorated_handlers", ())} for _, names in own):
+        return None
+    found = ((each, names.get(f"_{name}") or names.get(name)) for each, names in own)
+    return [(each, method) for each, method in found if method is not None and not hasattr(method, "_textual_on")]
+
+
+def _handle(self: Any, name: str, message: Message) -> Iterator[tuple[type, Callable[..., Any]]]:
+    """The methods that handle a message: Textual looks through all classes of a widget for each, and once it rests."""
+    kind: Any = type(self)
+    of: Any = type(message)
+    handlers = _handlers(kind, name, of)
+    if handlers is None:
+        yield from USUAL[MessagePump, "_get_dispatch_methods"](self, name, message)
+        return
+    for each, method in handlers:
+        if message._no_default_action:
+            return
+        yield each, method.__get__(self, each)
+
+
 THEMES_KEPT = 4
 """Sets of variables, one for each theme, whose rules are kept."""
 
@@ -323,6 +349,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
     (App, "call_from_thread"): call_from_thread,
+    (MessagePump, "_get_dispatch_methods"): _handle,
     (Message, "_bubble_to"): bubble_to_who_listens,
     (Widget, "_forward_event"): forward_to_who_listens,
     (Stylesheet, "_parse_rules"): _parse_rules,
