@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.diagnosis.naming.words import read_table, spelled
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Rotate, Unembed
+from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Rotate, Scale, Unembed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -223,8 +223,13 @@ def modules(model: Model, program: Program) -> Table:
 
 def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     def scale(step: str) -> float:
-        op = program.by_name[step].op
-        return op.scale if isinstance(op, Embed) else 1.0
+        """By what that is multiplied which the module of a step leaves."""
+        op, before = program.by_name[step].op, program.by_name.get("output.scaled")
+        if step == "output.logits" and before is not None and isinstance(before.op, Scale):
+            return before.op.factor
+        if isinstance(op, Unembed) and model.has_decoder:
+            return 1.0  # T5 multiplies what enters
+        return op.scale if isinstance(op, Unembed | Embed) else 1.0
 
     stored = _stored(model, program)
     modules = {step: place.name.rpartition(".")[0] for step, place in stored.items()}
@@ -243,7 +248,7 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
         offset = np.array(model.backend.to_host(model.weights.get(bias, program.shape(bias))))
     if logits := present(program, "output.logits"):
         for path in HEADS:
-            paths.setdefault(path, (Target(logits, offset=offset),))
+            paths.setdefault(path, (Target(logits, scale=scale(logits[0]), offset=offset),))
     return paths
 
 
@@ -286,9 +291,10 @@ def orders(model: Model, program: Program) -> dict[str, Host]:
     """Of queries and keys that have the columns of a head in another order than the file: where each is there."""
     found: dict[str, Host] = {}
     of_kind: dict[str, Host | None] = {}  # one for all layers
-    turned = {step.inputs[0].removesuffix("_norm") for step in program.steps if isinstance(step.op, Rotate)}
-    for step, place in _stored(model, program, turned).items():
-        kind = re.sub(r"\.\d+\.", ".*.", step)
+    turned = {_kind(step.inputs[0].removesuffix("_norm")) for step in program.steps if isinstance(step.op, Rotate)}
+    among = {step.name for step in program.steps if _kind(step.name) in turned}  # in layers that turn none too
+    for step, place in _stored(model, program, among).items():
+        kind = _kind(step)
         if kind not in of_kind:
             heads, _, width = program.by_name[step].shape
             columns, _ = _columns(place, program, step)
@@ -298,6 +304,10 @@ def orders(model: Model, program: Program) -> dict[str, Host]:
         if (order := of_kind[kind]) is not None:
             found |= dict.fromkeys((step, f"{step}_norm", f"{step}_rotated"), order)
     return found
+
+
+def _kind(step: str) -> str:
+    return re.sub(r"\.\d+\.", ".*.", step)
 
 
 def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, str]]:
