@@ -47,7 +47,7 @@ CEILINGS = {
     "analysis": (8_165, 38),
     "cli": (7_280, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_690, 26),
+    "diagnosis": (6_965, 27),
     "engine": (7_390, 33),
     "explorer": (26_250, 125),
     "features": (1_015, 5),

@@ -362,7 +362,7 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
     Several may leave the same numbers there; then the one is named that explains most of the later wrong steps too.
     """
     wider = replace(where, segment=where.segment.wider)
-    fitting = _fitting(where, report) or _fitting(wider, report, ("-missing", "-twice"))
+    fitting = _fitting(where, report) or _fitting(wider, report, ("-missing", "-twice", "-unscaled"))
     if not fitting:
         segment, theirs = where.segment, where.entry.array
         return dropped(segment, theirs, where.counted) or rounded(segment, theirs, where.entry.precision, where.counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import product
 
@@ -27,7 +27,8 @@ from tui_transformer.diagnosis.entries import (
     weight_of,
 )
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.conventions import stacks
+from tui_transformer.diagnosis.naming.conventions import LOGITS, last_logits, stacks
+from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import Reference, compare
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
@@ -117,13 +118,23 @@ class Matching:
         """What every array is."""
         resolved = [each for group in self._groups() for each in self._resolved(group)]
         entries = sorted(
-            joined(entry for each in resolved for entry in each.entries),
+            self._last([*joined(entry for each in resolved for entry in each.entries)]),
             key=lambda entry: self.reference.program.places[entry.step],
         )
         place = {name: i for i, name in enumerate(self.dump.tensors)}
         resolved.sort(key=lambda each: place.get(each.theirs, len(place)))
         refused = [Planned(name, None, reason=reason) for name, reason in self.dump.refused.items()]
         return Matched(tuple(entries), (*resolved, *refused))
+
+    def _last(self, entries: Collection[Entry]) -> Iterator[Entry]:
+        """Logits that are the last of a dump are those that the model gives, though they are there before the cap."""
+        program = self.reference.program
+        first, *before = last_logits(program) or ("",)
+        after = program.downstream(before) - {*before}
+        is_last = not any(entry.step in after for entry in entries)
+        for entry in entries:
+            given = is_last and entry.step in before and spelled(entry.theirs) in LOGITS
+            yield replace(entry, step=first, assumed=()) if given else entry
 
     def _groups(self) -> Iterator[list[Tensor]]:
         """The arrays; those that came again and again under one heading together."""

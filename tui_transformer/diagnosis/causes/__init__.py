@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tui_transformer.diagnosis.causes import attention, norms, positions, weights
+from tui_transformer.diagnosis.causes import attention, norms, positions, scores, weights
 from tui_transformer.diagnosis.causes.cause import Cause, Segment
 
 Causes = Callable[[Segment], Iterable[Cause]]
@@ -13,10 +13,13 @@ Causes = Callable[[Segment], Iterable[Cause]]
 CAUSES: tuple[Causes, ...] = (
     attention.scale_causes,
     attention.mask_causes,
-    attention.window_causes,
+    scores.window_causes,
     attention.softmax_causes,
+    scores.sink_causes,
     weights.linear_causes,
     weights.logits_causes,
+    weights.fused_causes,
+    weights.multiplier_causes,
     attention.split_causes,
     attention.shared_causes,
     attention.transposed_causes,
@@ -28,12 +31,14 @@ CAUSES: tuple[Causes, ...] = (
     positions.embedding_causes,
     norms.norm_causes,
     norms.norm_place_causes,
+    norms.head_norm_causes,
     weights.layer_causes,
+    norms.parallel_causes,
     norms.residual_causes,
     weights.activation_causes,
     weights.gate_causes,
-    attention.cap_causes,
-    attention.distance_causes,
+    scores.cap_causes,
+    scores.distance_causes,
     weights.expert_causes,
     weights.label_causes,
     weights.exchange_causes,

@@ -28,17 +28,14 @@ from tui_transformer.engine.backend import Array
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import (
     Context,
-    DistanceBias,
     Linear,
     Mask,
     MergeHeads,
     Op,
     Project,
-    RelativeBias,
     Rotate,
     Scale,
     Scores,
-    SoftCap,
     Softmax,
     Unembed,
 )
@@ -93,24 +90,6 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
             yield cause(key, ops, heads=heads, keys=keys, **words)
 
 
-def cap_causes(segment: Segment) -> Iterator[Cause]:
-    """Scores or logits as they are, in place of c · tanh(x ÷ c) (Gemma Team 2024, §2)."""
-    for group in groups(segment.of(SoftCap)):
-        yield computed("cap-missing", group, as_it_is)
-
-
-def distance_causes(segment: Segment) -> Iterator[Cause]:
-    """Buckets for both sides or one, distances from key to query, the bias left out (Raffel et al. 2020, §2.1)."""
-    for group in groups(segment.of(RelativeBias)):
-        both = getattr(group[-1].op, "bidirectional", False)
-        turned = (altered(step, bidirectional=not getattr(step.op, "bidirectional", False)) for step in group)
-        yield cause(f"relative-bidirectional/{'two' if both else 'one'}", turned)
-        yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k))
-        yield computed("relative-missing", group, as_it_is)
-    for group in groups(segment.of(DistanceBias)):
-        yield computed("relative-missing/slopes", group, as_it_is)
-
-
 # The mask; functions are given the scores, the places of queries and keys, and what is visible
 
 
@@ -124,19 +103,19 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
             yield computed(
                 "mask-missing/padding", group, lambda step, s, q, k, v: result_of(step, s, q, k, np.ones_like(v))
             )
-            for hide in (partial(_hidden_as, -np.inf), partial(_hidden_as, -1e9), partial(_plus, -1e9)):
+            for hide in (partial(hidden_as, -np.inf), partial(hidden_as, -1e9), partial(_plus, -1e9)):
                 yield computed("mask-shifted", group, partial(hide, 1))
-            yield computed("mask-shifted/ahead", group, partial(_hidden_as, -np.inf, -1))
+            yield computed("mask-shifted/ahead", group, partial(hidden_as, -np.inf, -1))
         else:
             yield cause("mask-added", (altered(step, causal=True) for step in group))
         yield cause("mask-flipped", (with_op(step, MaskAround(op.causal, op.window)) for step, op in masks))
         yield computed("mask-flipped/before", group, _transposed)
-        factor = next((factor for step in group if (factor := _factor(segment, step)) != 1.0), None)
+        factor = next((factor for step in group if (factor := factor_of(segment, step)) != 1.0), None)
         for number in HIDING:
             if factor:
                 yield computed("mask-before-scale", group, partial(_plus, number * factor, 0), number=number)
             yield computed("mask-finite", group, partial(_plus, number, 0), number=number)
-        yield computed("mask-zero", group, partial(_hidden_as, 0.0, 0))
+        yield computed("mask-zero", group, partial(hidden_as, 0.0, 0))
         by_name = {step.name: step for step in group}
         if weights := [step for step in segment.of(Softmax) if step.inputs[0] in by_name]:
             late = [instead(step, partial(_softmax_then_hide, by_name[step.inputs[0]])) for step in weights]
@@ -144,17 +123,7 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
             yield cause("mask-after-softmax", [*(instead(step, as_it_is) for step in group), *late])
 
 
-def window_causes(segment: Segment) -> Iterator[Cause]:
-    """No window, or one key more or fewer in it."""
-    for group in groups(step for step in segment.of(Mask) if getattr(step.op, "window", None)):
-        yield cause("mask-missing/window", (altered(step, window=None) for step in group))
-        window = getattr(group[0].op, "window", 0)
-        for by in (1, -1):
-            other = (altered(step, window=window + by) for step in group)
-            yield cause("mask-shifted/window", other, number=window + by - 1, wanted=window - 1)
-
-
-def _factor(segment: Segment, step: Step) -> float:
+def factor_of(segment: Segment, step: Step) -> float:
     """The factor of the scores that a mask reads."""
     name = step.inputs[0]
     while (source := segment.program.by_name.get(name)) is not None and not isinstance(source.op, Scores):
@@ -164,7 +133,7 @@ def _factor(segment: Segment, step: Step) -> float:
     return 1.0
 
 
-def _hidden_as(
+def hidden_as(
     number: float, later: int, step: Step, scores: Array, queries: Array, keys: Array, visible: Array
 ) -> Array:
     """The scores, with a number where a mask hides a key that is so many places later."""
@@ -173,11 +142,11 @@ def _hidden_as(
 
 
 def _plus(number: float, later: int, step: Step, scores: Array, *rest: Array) -> Array:
-    return scores + _hidden_as(number, later, step, np.zeros_like(scores), *rest)
+    return scores + hidden_as(number, later, step, np.zeros_like(scores), *rest)
 
 
 def _nan_without_key(step: Step, scores: Array, *rest: Array) -> Array:
-    shifted = _hidden_as(-np.inf, 1, step, scores, *rest)
+    shifted = hidden_as(-np.inf, 1, step, scores, *rest)
     return np.where(np.isneginf(shifted).all(axis=-1, keepdims=True), np.nan, shifted)
 
 
@@ -186,7 +155,7 @@ def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) 
 
 
 def _softmax_then_hide(mask: Step, _: Step, scores: Array, *rest: Array) -> Array:
-    return _hidden_as(0.0, 0, mask, _softmax(scores), *rest)
+    return hidden_as(0.0, 0, mask, _softmax(scores), *rest)
 
 
 # The softmax

@@ -24,7 +24,7 @@ from tui_transformer.diagnosis.causes.cause import (
     result_of,
 )
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm
+from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm, RmsNormOfHeads, Rotate
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.records import dataclass, replace
 
@@ -108,6 +108,10 @@ def _parts(step: Step, inputs: Sequence[Array]) -> tuple[Array, Sequence[Array]]
 def _norm(recipe: Recipe, step: Step, *inputs: Array) -> Array:
     epsilon = getattr(step.op, "epsilon", 0.0) if recipe.epsilon is None else recipe.epsilon
     x, weights = _parts(step, inputs)
+    if isinstance(step.op, RmsNormOfHeads) and x.ndim == 4 and weights[0].ndim == 1:  # of all heads side by side
+        heads, width = x.shape[1], x.shape[-1]
+        rows = _norm(recipe, step, x.swapaxes(1, 2).reshape(len(x), -1, heads * width), *weights)
+        return rows.reshape(len(x), -1, heads, width).swapaxes(1, 2)
     weights = weights[::-1] if recipe.exchanged else weights
     if recipe.centred or (recipe.centred is None and not isinstance(step.op, RmsNorm)):
         x = x - x.mean(axis=recipe.axis, keepdims=True)
@@ -200,6 +204,73 @@ def _normed_late(program: Program, sublayer: Sublayer) -> Iterator[Step]:
     for step in inner:
         yield replace(step, name=late[step.name], inputs=tuple(names.get(name, name) for name in step.inputs))
     yield replace(norm, inputs=(late[sublayer.residual.name], *norm.inputs[1:]))
+
+
+# Norms of queries and keys (Dehghani et al. 2023, §2)
+
+
+def head_norm_causes(segment: Segment) -> Iterator[Cause]:
+    """Queries and keys both not normalised, or turned first; heads each normalised alone."""
+    program = segment.program
+    norms = [step for step in segment.of(RmsNorm, LayerNorm) if last(step.name) in ("query_norm", "key_norm")]
+    for group in groups(norms):
+        yield computed("norm-missing", group, lambda _, x, *__: x)
+        if any(isinstance(step.op, RmsNormOfHeads) for step in group):
+            yield computed("norm-axis/head", group, _each_head)
+    late: list[Step] = []
+    for name in dict.fromkeys(s.name for s in program.steps if last(s.name) in ("query_norm", "key_norm")):
+        norm = program.step(name)
+        for turned in (step for step in program.readers(name) if isinstance(step.op, Rotate)):
+            early = replace(turned, name=f"{turned.name}.early", inputs=(norm.inputs[0], *turned.inputs[1:]))
+            late += [early, reading(norm, early.name), reading(turned, norm.inputs[0])]
+            for scores in program.readers(turned.name):
+                own = next((step for step in late if step.name == scores.name), scores)
+                late = [step for step in late if step.name != scores.name]
+                late.append(reading(own, name, scores.inputs.index(turned.name)))
+    yield from (cause("norm-place/turned", each) for each in _of_segment(segment, late))
+
+
+def _each_head(step: Step, x: Array, *weights: Array) -> Array:
+    return _norm(Recipe(), step, x, *(weight.reshape(x.shape[1], 1, -1) for weight in weights))
+
+
+def _of_segment(segment: Segment, changed: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Changed steps, where the target is computed of any of them."""
+    names = {step.name for step in segment.steps}
+    if any(step.name in names for step in changed):
+        yield changed
+
+
+# Both sublayers of x (Wang & Komatsuzaki 2021), or one after the other
+
+
+def parallel_causes(segment: Segment) -> Iterator[Cause]:
+    """The feed-forward layer reads x alone, or what the attention has been added to."""
+    program = segment.program
+    sequence: list[Step] = []
+    parallel: list[Step] = []
+    for total in (step for step in program.steps if isinstance(step.op, Add) and last(step.name) == "residual"):
+        before = program.by_name.get(total.inputs[0])
+        if len(total.inputs) == 3:
+            between = replace(total, name=f"{total.name}.between", inputs=total.inputs[:2])
+            sequence += [between, *_reading_sum(program, total, between)]
+        elif total.sublayer.endswith("feed_forward") and before is not None and isinstance(before.op, Add):
+            norms = (step for step in program.readers(before.name) if isinstance(step.op, LayerNorm | RmsNorm))
+            parallel += [reading(step, before.inputs[0]) for step in norms if step.sublayer == total.sublayer]
+    yield from (cause("sublayers-in-sequence", each) for each in _of_segment(segment, sequence))
+    yield from (cause("sublayers-parallel", each) for each in _of_segment(segment, parallel))
+
+
+def _reading_sum(program: Program, total: Step, between: Step) -> Iterator[Step]:
+    """The feed-forward layer of the sum with the attention, normalised by its own norm or by that of both."""
+    for norm in program.readers(between.inputs[0]):
+        if isinstance(norm.op, LayerNorm | RmsNorm) and norm.layer == total.layer:
+            inside = [step for step in program.readers(norm.name) if step.sublayer == total.sublayer]
+            if norm.sublayer == total.sublayer:
+                yield reading(norm, between.name)
+            elif inside:
+                yield replace(norm, name=f"{norm.name}.again", inputs=(between.name, *norm.inputs[1:]))
+                yield from (reading(step, f"{norm.name}.again") for step in inside)
 
 
 # Sums around a sublayer (He et al. 2016)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     groups,
     instead,
+    kind,
     last,
     result_of,
     transposed,
@@ -26,7 +27,7 @@ from tui_transformer.diagnosis.causes.cause import (
 from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Sinusoid
+from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Scores, Sinusoid
 from tui_transformer.engine.program import Step
 from tui_transformer.records import replace
 
@@ -47,8 +48,11 @@ def embedding_causes(segment: Segment) -> Iterator[Cause]:
             ("embedding-scaled", root),
             ("embedding-scaled/divided", 1 / root),
         ):
+            says = f"√d_model = √{width}"
+            right = says if math.isclose(scale, root) else spoken(scale, 6)
+            wanted = "take them as they are" if scale == 1.0 else f"multiply them by {right}"
             if not math.isclose(factor, scale):
-                yield cause(key, (altered(step, scale=factor) for step in group), root=f"√d_model = √{width}")
+                yield cause(key, (altered(step, scale=factor) for step in group), root=says, wanted=wanted)
         yield cause("embedding-transposed", Change(weights={step.inputs[1]: transposed for step in group}))
         for by, word in ((1, "after"), (-1, "before")):
             for inside in (lambda ids, count: np.clip(ids, 0, count - 1), np.remainder):  # where there is no such row
@@ -58,10 +62,10 @@ def embedding_causes(segment: Segment) -> Iterator[Cause]:
                 yield computed(key, group, lambda step, _, table, ids=ids: result_of(step, ids, table), **words)
     for step in segment.program.steps:
         tokens = segment.program.by_name.get(step.inputs[0]) if isinstance(step.op, Add) else None
-        if tokens is not None and isinstance(tokens.op, Embed) and last(tokens.name) == "tokens":
+        if tokens is not None and kind(step.name) == step.name and last(tokens.name) == "tokens":
             width = step.shape[-1]
             late = instead(step, lambda _, *parts, width=width: math.sqrt(width) * sum(parts))
-            if tokens.op.scale != 1.0:
+            if getattr(tokens.op, "scale", 1.0) != 1.0:
                 yield cause("embedding-scaled-late/rows", (altered(tokens, scale=1.0), late), width=width)
             else:
                 yield cause("embedding-scaled-late", (late,), width=width)
@@ -174,10 +178,12 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
             too = replace(step, name=f"{step.name}.turned", op=turn.op, inputs=(step.inputs[1], turn.inputs[1]))
             changed += [too, replace(step, inputs=(step.inputs[0], too.name))]
         yield cause("rotary-values", changed)
+    scores = [step for step in segment.of(Scores) if turns and step.sublayer not in turns]
+    yield from (cause("rotary-added", _turned_too(turning[0], group)) for group in groups(scores))
     for group in groups(segment.of(Rotate)):
         yield cause("rotary-interleaved/pairs", map(paired_otherwise, group))
         yield cause("rotary-interleaved/halves", (paired_otherwise(step, is_inverse=True) for step in group))
-        for key, frequencies, words in _other_angles(group[0].op, max(step.shape[0] for step in turning)):
+        for key, frequencies, words in _other_angles(group[0], max(step.shape[0] for step in turning)):
             yield cause(key, (with_op(step, Rotate(frequencies)) for step in group), **words)
         yield computed("rotary-direction", group, lambda step, x, places: result_of(step, x, -places))
         for offset in (1, -1):
@@ -187,6 +193,14 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
         yield computed("rotary-swapped", group, _exchanged)
         yield computed("rotary-axis", group, _by_head)
         yield computed("rotary-missing", group, as_it_is)
+
+
+def _turned_too(turn: Step, group: Iterable[Step]) -> Iterator[Step]:
+    """Scores of queries and keys that are turned as in another layer."""
+    for step in group:
+        names = [f"{name}.turned" for name in step.inputs]
+        yield from (replace(turn, name=n, inputs=(x, turn.inputs[1])) for n, x in zip(names, step.inputs, strict=True))
+        yield replace(step, inputs=tuple(names))
 
 
 def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
@@ -217,19 +231,36 @@ def _by_head(step: Step, x: Array, places: Array) -> Array:
     return result_of(step, x.swapaxes(1, 2), heads).swapaxes(1, 2)
 
 
-def _other_angles(op: object, heads: int) -> Iterator[tuple[str, tuple[float, ...], dict[str, object]]]:
+def _other_angles(step: Step, heads: int) -> Iterator[tuple[str, tuple[float, ...], dict[str, object]]]:
     """Causes, frequencies and words: powers of θ with another exponent than −2i/d_k, and of another θ."""
+    op, head = step.op, step.shape[-1]
     if not isinstance(op, Rotate) or op.half < 2:
         return
     width, theta, own = 2 * op.half, op.frequencies[1] ** -op.half, "the frequencies of the configuration"
+    columns = f"{width}, the columns that are turned" if width != head else f"d_k, d_k = {width}"
     powers = [theta ** (-i / op.half) for i in range(op.half)]
     if op.factor == 1.0 and math.isfinite(theta) and np.allclose(powers, op.frequencies, rtol=1e-4):
         theta = float(f"{theta:.4g}")
         own = f"θ = {spoken(theta, 6)}"
-        exponents = {"integer": 0.0, "i/d_k": 1 / width, "4i/d_k": 4 / width, "2i/d_model": 2 / (width * heads)}
+        d = "d_k" if width == head else str(width)
+        exponents = {
+            "integer": 0.0,
+            "2i/d_model": 2 / (head * heads),
+            f"2i/{head}": 2 / head,
+            f"i/{d}": 1 / width,
+            f"4i/{d}": 4 / width,
+        }
         for said, exponent in exponents.items():
             key = "rotary-exponent/integer" if said == "integer" else "rotary-exponent"
-            yield key, tuple(theta ** (-i * exponent) for i in range(op.half)), {"said": said, "width": width}
+            yield key, tuple(theta ** (-i * exponent) for i in range(op.half)), {"said": said, "columns": columns}
+        for part in {head, head // 2, head // 4} - {0, 1, width}:
+            frequencies = tuple(theta ** (-2 * i / part) for i in range(part // 2))
+            yield "rotary-part", frequencies, {"other": part, "width": width, "head": head}
+    else:
+        steepest = (op.frequencies[0] / op.frequencies[1]) ** op.half  # the fastest columns are scaled alike, or not
+        yield "rotary-scaling-missing", tuple(steepest ** (-i / op.half) for i in range(op.half)), {}
+        if op.factor != 1.0:
+            yield "rotary-factor-missing", op.frequencies, {"factor": op.factor}
     for other in THETAS:
         frequencies = tuple(other ** (-i / op.half) for i in range(op.half))
         if not np.allclose(frequencies, op.frequencies, rtol=1e-6):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -134,6 +135,54 @@ def layer_causes(segment: Segment) -> Iterator[Cause]:
         yield cause("layer-missing", (step for step in changed if step not in after))
 
 
+# Queries, keys and values that one matrix makes, cut otherwise
+
+
+def fused_causes(segment: Segment) -> Iterator[Cause]:
+    """Cut into thirds where every head has its own three, or the other way round."""
+    program, sublayers = segment.program, dict.fromkeys(step.sublayer for step in segment.steps)
+    every = [[program.by_name.get(f"{at}.{part}") for part in ("query", "key", "value")] for at in sublayers]
+    for by_heads in (False, True):
+        changed: list[Step] = []
+        for three in ([step for step in parts if step is not None] for parts in every):
+            if len(three) == 3 and len({step.inputs[0] for step in three}) == 1:
+                whole = [replace(step, name=f"{step.name}.uncut") for step in three]
+                columns = _columns_of(three, by_heads=by_heads)
+                cut = (replace(s, inputs=tuple(each.name for each in whole)) for s in three)
+                changed += [*whole, *(instead(s, partial(_cut, c)) for s, c in zip(cut, columns, strict=True))]
+        yield cause(f"qkv-cut/{'heads' if by_heads else 'thirds'}", changed)
+
+
+def _columns_of(three: Sequence[Step], *, by_heads: bool) -> list[Array]:
+    """Of query, key and value, the columns that are read, where each part lies whole, one after the other."""
+    counts, width = [step.shape[0] for step in three], three[0].shape[-1]
+    ends = np.cumsum(counts)[:-1]
+    heads = [part.reshape(counts[1], -1) for part in np.split(np.arange(sum(counts)), ends)]  # with each key, its own
+    order = np.concatenate(heads, axis=1).ravel()
+    order = np.argsort(order) if by_heads else order
+    return np.split(np.add.outer(order * width, np.arange(width)).ravel(), ends * width)
+
+
+def _cut(columns: Array, _: Step, *whole: Array) -> Array:
+    batch, _, rows, width = whole[0].shape
+    side_by_side = np.concatenate([each.swapaxes(1, 2).reshape(batch, rows, -1) for each in whole], axis=-1)
+    return side_by_side[..., columns].reshape(batch, rows, -1, width).swapaxes(1, 2)
+
+
+# Factors of a family: of what a sublayer adds, and of the logits
+
+
+def multiplier_causes(segment: Segment) -> Iterator[Cause]:
+    """Not multiplied, or divided."""
+    for name, what in (("output_scaled", "what a sublayer adds"), ("scaled", "the logits"), ("logits", "the logits")):
+        steps = [step for step in segment.of(ops.Scale, ops.Unembed) if last(step.name) == name]
+        for group in groups(step for step in steps if name == "output_scaled" or step.name.startswith("output.")):
+            factor = getattr(group[0].op, "factor", 1.0) * getattr(group[0].op, "scale", 1.0)
+            for key, power in (("multiplier-missing", 1), ("multiplier-divided", 2)) if factor != 1.0 else ():
+                changed = (with_op(step, Times(step.op, factor**-power)) for step in group)
+                yield cause(key, changed, what=what, factor=factor)
+
+
 # Activations and gates
 
 ACTIVATIONS: Mapping[str, tuple[str, ops.Op]] = {
@@ -203,8 +252,40 @@ def expert_causes(segment: Segment) -> Iterator[Cause]:
         yield cause(f"experts-shares/{'chosen' if among else 'all'}", other)
         for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
             yield cause("experts-count", (altered(s, chosen=number) for s in group), number=number, chosen=chosen)
+        for words, function in SHARES.items():
+            yield computed("experts-gate", group, function, words=words)
         yield computed("experts-smallest", group, _of_smallest)
         yield computed("experts-smallest", group, lambda step, logits: result_of(step, -logits))
+
+    shared = [step for step in segment.steps if last(step.name) == "weighted"]
+    for group in groups(step for step in segment.of(ops.Add) if {s.name for s in shared} & {*step.inputs}):
+        yield computed("experts-shared-missing", group, as_it_is)
+    for group in groups(shared):
+        yield computed("experts-shared-gate-missing", group, lambda _, __, output: output)
+
+
+def _chosen(step: Step, logits: Array, shares: Array, *, among: bool) -> Array:
+    """Shares of the chosen, which add up to 1 or not; of the others 0."""
+    kept = np.where(result_of(step, logits) != 0.0, shares, 0.0)
+    return kept / kept.sum(axis=-1, keepdims=True) if among else kept
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def _softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+SHARES: Mapping[str, Function] = {
+    "sigmoids that add up to 1": lambda s, x: _chosen(s, x, _sigmoid(x), among=True),
+    "sigmoids of their logits": lambda s, x: _chosen(s, x, _sigmoid(x), among=False),
+    "all equal": lambda s, x: _chosen(s, x, np.ones_like(x), among=True),
+    "their logits": lambda s, x: _chosen(s, x, x, among=False),
+    "a softmax of a softmax": lambda s, x: _chosen(s, x, np.exp(_softmax(x)), among=True),
+}
 
 
 def _of_smallest(step: Step, logits: Array) -> Array:
