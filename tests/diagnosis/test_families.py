@@ -13,6 +13,7 @@ from small import Arrays
 
 from tui_transformer.diagnosis import diagnose
 from tui_transformer.diagnosis.diagnosis import Diagnosis
+from tui_transformer.diagnosis.dumps.dump import FLOAT16, Dump, held
 from tui_transformer.model import Model
 
 A, F = "decoder.0.self_attention.", "decoder.0.feed_forward."
@@ -227,3 +228,11 @@ def test_right_dumps_of_what_a_module_leaves_give_nothing() -> None:
     for family, arrays in right():
         diagnosis = diagnosed(family, arrays)
         assert diagnosis.same, (family, diagnosis.unmatched, diagnosis.first)
+
+
+def test_scores_of_distances_in_float16_are_compared_in_silence(recwarn: pytest.WarningsRecorder) -> None:
+    scores = np.where(BACK < 0, -np.inf, of("bloom")[1][f"{A}biased"]).astype(np.float16)
+    dump = dumped({})
+    tensors = {**dump.tensors, f"{A}masked": held(f"{A}masked", scores, FLOAT16)}
+    assert diagnose(Dump(dump.path, tensors), of("bloom")[0]).same
+    assert not recwarn.list

@@ -321,7 +321,7 @@ def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterat
         fitting = [_said(replace(each, array=np.where(hidden, ours, each.array)), says) for each in fitting]
         yield from fitting
     for layout in fitting:
-        both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE) & ~hidden
+        both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array, dtype=np.float64) < HUGE) & ~hidden
         by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
         by = np.where(np.isfinite(by) & ~(hidden & np.isfinite(ours)), by, 0.0)
         yield _said(replace(layout, array=layout.array - by), "rows are moved by constants, which softmax takes out")
