@@ -31,7 +31,7 @@ OF_ALL = {"question": "what the lecture answers", "model": "the model that it is
 """The fields of the whole lecture, with what they are for."""
 
 NEEDED = ("title", "text", "step")
-ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edits", "breaks", "notes")
+ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edits", "breaks", "features", "notes")
 """The fields that a bookmark may have, as they are written."""
 
 
@@ -255,10 +255,20 @@ def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     names = [base, *(f"{base}-{number}" for number in range(2, MOST_STOPS + 3))]
     taken = {each.name for each in known} | {ABOUT, EVERY_STOP}
     values = {field: getattr(stop, field) for field in ORDER}
-    filled = {field: value for field, value in values.items() if value not in (None, (), "")}
+    filled = {field: value for field, value in values.items() if value not in (None, (), "") and value is not False}
+    long = [field for field, value in filled.items() if isinstance(value, str | tuple) and not _is_read(field, value)]
+    if long:
+        raise InputError(f"no lecture holds a {long[0]} as long as this one: {LONGEST:,} characters at most")
     text = section(next(name for name in names if name not in taken), filled)
-    write_whole(path, (before + ("\n" if before else "") + text).encode("utf-8", errors="replace"))
+    data = (before + ("\n" if before else "") + text).encode("utf-8", errors="replace")
+    if len(known) == MOST_STOPS or len(data) > LARGEST:
+        raise InputError(f"{shown_path(path)}: the lecture is full, with {len(known):,} stops: begin another file")
+    write_whole(path, data)
     return len(known) + 1
+
+
+def _is_read(field: str, value: str | tuple[str, ...]) -> bool:
+    return FIELDS[field].read(list(value) if isinstance(value, tuple) else value) is not None
 
 
 def section(name: str, values: Mapping[str, Any]) -> str:

@@ -93,20 +93,22 @@ def suitable(session: Session, where: str) -> Lecture:
         session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
     session = with_features(session, told)
     program = session.trace.program
-    names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
     for stop in told.stops:
         where = f"{told.path or told.name}: [{stop.name}]"
+        with _said_of(f"{where} breaks"):
+            break_titles(stop.breaks)
+        there = session.for_tour(stop) if stop.edits or stop.breaks else session
+        there = there.with_breaks(*stop.breaks) if stop.breaks else there
+        broken = there.trace.program
+        names = (*session.stops, *there.forward_stops, *broken.weights, *broken.by_name, *broken.aliases)
         if not matching(names, stop.step):
             raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
         with _said_of(f"{where} ablate"):
             for target in stop.ablate:
                 parse(target).edits(program)
-        with _said_of(f"{where} breaks"):
-            break_titles(stop.breaks)
-        there = session.for_tour(stop).trace.program if stop.edits else program
         with _said_of(f"{where} edits"):
             for text in stop.edits:
-                written(there, text)
+                written(broken, text)
     return told
 
 

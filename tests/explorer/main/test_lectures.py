@@ -12,11 +12,14 @@ from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.export import kept, stop_at
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.features.dictionary import Features
 from tui_transformer.guide.lecture import read_lecture, with_notes, with_stop
-from tui_transformer.guide.texts import matching
-from tui_transformer.model.options import ModelOptions
+from tui_transformer.guide.texts import Stop, matching
+from tui_transformer.model.options import Framing, ModelOptions
+from tui_transformer.records import replace
 from tui_transformer.session.position import Position
-from tui_transformer.session.tour_stop import scenery, suitable
+from tui_transformer.session.tour_stop import base_of, scenery, suitable
 from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -203,6 +206,63 @@ def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
     told = suitable(session, str(path))
     assert [stop.step for stop in read_lecture(path).stops] == list(stops)
     assert [scenery(session, stop, lambda _: None).position.stop for stop in told.stops] == list(stops)
+
+
+def _of_features():
+    session = open_session(ModelOptions("story"), None, None)
+    return session, session.with_model(session.model.with_features(Features.of(session.model)), is_the_same=True)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "stop"),
+    [
+        (lambda: (QUESTION, QUESTION.with_breaks("no-residual")), "encoder.0.self_attention.residual_stream"),
+        (lambda: (QUESTION, QUESTION.with_breaks("norm-place")), "encoder.0.feed_forward.residual_before_norm"),
+        (_of_features, "decoder.1.output.features"),
+    ],
+)
+def test_a_bookmark_of_a_step_that_only_a_changed_model_has_leads_back_to_it(sessions, stop, tmp_path):
+    path = tmp_path / "mine.toml"
+    usual, changed = sessions()
+    assert stop in changed.stops
+    assert stop not in usual.stops
+    changed = changed.with_edits(Scale(stop, 2.0))
+    with_stop(path, stop_at(changed, Position(stop)))
+    told = suitable(usual, str(path))
+    shown = scenery(base_of(usual, told), told.stops[0], lambda _: None)
+    assert shown.position.stop == stop
+    assert np.array_equal(shown.after.trace[stop], changed.trace[stop])
+
+
+async def test_the_loss_is_no_place_of_a_lecture_and_gradients_and_begin_words_are_said_to_be_left_out(tmp_path):
+    path = tmp_path / "mine.toml"
+    async with exploring(WIDE, model="question", preferences=Preferences()) as explorer:
+        await explorer.press("b", "b")
+        assert explorer.stop == "loss"
+        await explorer.press("m", "b")
+        assert explorer.messages[-1] == "a lecture leads forward, where no loss is: go to a step to bookmark it"
+        await explorer.press("space", "m", "b")
+        await explorer.answer(str(path))
+        await explorer.answer("")
+        assert explorer.messages[-1].endswith("; the gradients left out: a lecture leads forward")
+        assert [stop.step for stop in suitable(QUESTION, str(path)).stops] == ["output.logits"]
+    async with exploring(WIDE, model="question", framing=Framing(bracket=True)) as explorer:
+        await explorer.press("ctrl+b")
+        await explorer.answer(str(path))
+        await explorer.answer("")
+        assert "; the begin and end words left out" in explorer.messages[-1]
+
+
+def test_a_lecture_that_is_full_takes_no_bookmark_and_stays_as_it_was(tmp_path):
+    path, stop = tmp_path / "mine.toml", Stop("a", "A", "a", "tokens")
+    path.write_text("".join(f'[a-{i}]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n' for i in range(500)))
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="the lecture is full, with 500 stops: begin another file"):
+        with_stop(path, stop)
+    with pytest.raises(InputError, match="no lecture holds a sentence as long as this one: 20,000 characters"):
+        with_stop(tmp_path / "new.toml", replace(stop, sentence="a" * 20_001))
+    assert path.read_bytes() == before
+    assert not (tmp_path / "new.toml").exists()
 
 
 def test_of_several_steps_the_first_that_the_model_has_is_meant():

@@ -20,6 +20,7 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
@@ -27,7 +28,7 @@ from tui_transformer.guide.texts import Stop
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import Session
+from tui_transformer.session.session import LOSS, Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import Chart
@@ -105,6 +106,9 @@ class Export:
 
     def bookmark(self) -> None:
         """Ask for a lecture and a line of notes, and append the place; the lecture that goes on is suggested."""
+        if self._explored.position.stop == LOSS:
+            self._port.say("a lecture leads forward, where no loss is: go to a step to bookmark it")
+            return
 
         def check(name: str) -> None:
             path = path_of(name)
@@ -131,10 +135,8 @@ class Export:
                 stop = stop_at(session, position, notes.strip())
                 count = with_stop(path_of(name), stop)
                 self._lecture = name
-                lost = kept(session).count(None)
-                hidden = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
-                hidden += "; the token IDs left out: no text is read as them" * _is_lost(session, stop)
-                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{hidden}")
+                said = (f"stop {count} of {name}: {stop_title(session, position.stop)}", *_left_out(session, stop))
+                self._port.written(name, "; ".join(said))
 
         self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
 
@@ -163,6 +165,7 @@ def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
         target=session.decoder_text or None,
         edits=tuple(text for text in kept(session) if text is not None),
         breaks=session.breaks,
+        features=_has_own_features(session),
         notes=notes,
     )
 
@@ -178,8 +181,26 @@ def _sentence(session: Session) -> str | None:
         return None
 
 
-def _is_lost(session: Session, stop: Stop) -> bool:
-    return session.ids is not None and stop.sentence is None
+def _has_own_features(session: Session) -> bool:
+    """Whether the features of the dictionary that comes with the model are steps of it."""
+    if not session.model.added:
+        return False
+    from tui_transformer.features.dictionary import own_dictionary
+
+    placed = (each.features.path for each in session.model.added if isinstance(each, PlacedFeatures))
+    return own_dictionary(session.model.folder) in placed
+
+
+def _left_out(session: Session, stop: Stop) -> Iterator[str]:
+    """What of a session its stop does not have."""
+    if lost := kept(session).count(None):
+        yield f"{lost} edit{'s' * (lost > 1)} of arrays or sentences left out"
+    if session.ids is not None and stop.sentence is None:
+        yield "the token IDs left out: no text is read as them"
+    if session.backward:
+        yield "the gradients left out: a lecture leads forward"
+    if session.framing.bracket:
+        yield "the begin and end words left out: rows of the sentence alone are counted"
 
 
 def kept(session: Session) -> list[str | None]:
