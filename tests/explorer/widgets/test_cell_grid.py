@@ -76,11 +76,19 @@ def test_numbers_are_in_line_at_the_right() -> None:
 def test_a_line_is_cut_or_filled_to_its_width_however_often_it_is_drawn() -> None:
     drawn = drawing([[0.25] * 20])
     for _ in range(2):
-        for width in (3, 7, 9, 14, 140, 150):
+        for width in (3, 5, 7, 9, 14, 140, 150):
             strip = line(drawn, width=width)
-            assert strip.text == ("  .25  " * 20).ljust(width)[:width]
+            whole = "  .25  " * min((width + 2) // 7, 20)
+            assert strip.text == whole.ljust(width)[:width]
             behind = [segment.text for segment in strip if segment.style == PAGE and segment.text]
             assert behind == [" " * 10] * (width > 140)
+
+
+def test_a_number_that_an_edge_cuts_is_left_out() -> None:
+    drawn = drawing([[-1.75] * 4])
+    assert line(drawn, width=14).text == " −1.75  −1.75 "
+    for x, width, says in ((0, 11, " −1.75     "), (1, 13, "−1.75  −1.75 "), (2, 12, "      −1.75 "), (9, 4, "    ")):
+        assert line(drawn, x=x, width=width).text == says
 
 
 def test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn() -> None:

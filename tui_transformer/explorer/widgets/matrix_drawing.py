@@ -72,7 +72,8 @@ class Drawing:
         elif self.bars:
             cells = self._bars(row, columns, cursor, line)
         else:
-            cells = self._cells(row, columns, cursor, is_text=line == grid.text_line)
+            shown = range(hidden, hidden + width - grid.gutter)
+            cells = self._cells(row, columns, cursor, shown if line == grid.text_line else None)
         if y >= grid.header and line == grid.text_line:
             label, pointer = self.row_label(row), "▸" if row == self.front else " "
             style = self.header.marked if row == cursor[0] and label else style
@@ -93,13 +94,14 @@ class Drawing:
             across -= last.cell_length
         return [*shown, Segment(set_cell_size(last.text, room - across), last.style)]
 
-    def _cells(self, row: int, columns: range, cursor: Cell, *, is_text: bool) -> Line:
+    def _cells(self, row: int, columns: range, cursor: Cell, shown: range | None) -> Line:
+        """The cells of a row: the line of their numbers, of which so much is on screen, or (None) one without."""
         if columns != self._kept_columns:
             self._kept, self._kept_columns = {}, columns
         if row not in self._kept:
             self._kept[row] = self._row(row, columns)
         text, fill, levels = self._kept[row]
-        line = text if is_text else fill
+        line = fill if shown is None else without_cut(text, shown, self.header.grid.cell_width)
         if row != cursor[0] or cursor[1] not in columns:
             return line
         at = cursor[1] - columns.start
@@ -151,6 +153,19 @@ class Drawing:
         return missing
 
 
+def without_cut(line: Line, shown: range, width: int) -> Line:
+    """Cells of one width; a number that an edge cuts is left out, as what is left of it would be another number."""
+    if not line or width < SMALLEST_NUMBER_CELL or (not shown.start and shown.stop >= len(line) * width):
+        return line
+    whole = list(line)
+    for at in {0, len(line) - 1}:
+        text, style = line[at].text, line[at].style
+        left, right = max(shown.start - at * width, 0), max(shown.stop - at * width, 0)
+        if text[:left].strip() or text[right:].strip():
+            whole[at] = Segment(" " * width, style)
+    return whole
+
+
 @dataclass(frozen=True)
 class Header:
     """The line of column labels, the one under the cursor highlighted."""
@@ -177,6 +192,8 @@ class Header:
             )
             for column in columns
         ]
+        if segments and segments[-1].text.strip().isdecimal():
+            segments = without_cut(segments, shown, self.grid.cell_width)
         if cursor not in columns:
             return segments
         # the label under the cursor in full, instead of those beside it, where its own column cuts it
