@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_780, 38),
     "diagnosis": (6_965, 27),
     "engine": (7_390, 33),
-    "explorer": (26_290, 125),
+    "explorer": (26_305, 125),
     "features": (1_015, 5),
     "generation": (1_215, 6),
     "guide": (525, 3),

@@ -139,10 +139,19 @@ def _each_once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def matching(choices: Sequence[Choice], typed: str) -> list[int]:
-    """The places of those whose name or description has what is typed in it, where `-` and `_` are the same."""
+    """The places of those whose name or description has what is typed in it, where `-` and `_` are the same.
+
+    Those that are called so come first, of these tours last.
+    """
     wanted = typed.strip().casefold().replace("_", "-")
     words = (f"{each.name} {each.source} {each.says}".casefold().replace("_", "-") for each in choices)
-    return [place for place, each in enumerate(words) if wanted in each]
+    found = [place for place, each in enumerate(words) if wanted in each]
+    return sorted(found, key=lambda place: (not is_called(choices[place], typed), choices[place].kind == "tour"))
+
+
+def is_called(choice: Choice, typed: str) -> bool:
+    """Whether what is typed is the whole name."""
+    return choice.name.casefold().replace("_", "-") == typed.strip().casefold().replace("_", "-")
 
 
 # Vocabularies
@@ -209,8 +218,12 @@ class OpenScreen(Dialog[Choice]):
                 place = shown.index(lines.cursor) + steps[event.key]
                 lines.cursor = shown[max(0, min(place, len(shown) - 1))]
 
-    def on_input_changed(self) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """List what has it in its name; the cursor goes to what is called so."""
         self._draw()
+        shown = self._shown()
+        if shown and is_called(self._choices[shown[0]], event.value):
+            self.query_one(LineList).cursor = shown[0]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Open what is chosen in the list; what is in no list is a path."""

@@ -52,6 +52,15 @@ async def test_a_model_is_chosen_from_the_list_and_a_folder_opened_by_its_path_i
         assert "recent" in explorer.text
 
 
+async def test_what_is_called_as_one_typed_is_opened_and_not_what_speaks_of_it():
+    async with exploring(WIDE, model="question") as explorer:
+        for name in ("decoder", "attention", "encoder", "decoder"):
+            await explorer.press("o", *name)
+            await explorer.press("enter")
+            assert explorer.session.model.name == name
+            assert not explorer.parts.tour.stop
+
+
 def test_found_models_are_listed_once(tmp_path):
     choices = with_models(
         at_once(["a/b"]), [LocalModel("a/b", "cache", tmp_path), LocalModel("new", "package", tmp_path)]
