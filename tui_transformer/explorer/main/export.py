@@ -187,7 +187,7 @@ def _has_own_features(session: Session) -> bool:
         return False
     from tui_transformer.features.dictionary import own_dictionary
 
-    placed = (each.features.path for each in session.model.added if isinstance(each, PlacedFeatures))
+    placed = [each.features.path for each in session.model.added if isinstance(each, PlacedFeatures)]
     return own_dictionary(session.model.folder) in placed
 
 
