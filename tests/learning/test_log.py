@@ -100,11 +100,23 @@ STEPS = [replace(RECORD, step=i, epoch=i / 3, loss=6.0 - i, accuracy=i / 10) for
 
 def test_an_epoch_has_the_means_of_its_steps() -> None:
     epochs = Epochs()
-    ended = [epochs.add(step.epoch, step.loss, step.accuracy) for step in STEPS]
+    ended = [epochs.add(step.step, step.epoch, step.loss, step.accuracy) for step in STEPS]
     assert [epoch for epoch in ended if epoch] == [Epoch(1, 4.0, pytest.approx(0.2)), Epoch(2, 1.0, pytest.approx(0.5))]
     assert [place for place, epoch in enumerate(ended) if epoch] == [2, 5]
     # a step of several ends the last of them
-    assert Epochs().add(2.5, 1.0, 0.5) == Epoch(2, 1.0, 0.5)
+    assert Epochs().add(1, 2.5, 1.0, 0.5) == Epoch(2, 1.0, 0.5)
+
+
+@pytest.mark.parametrize(("first", "known"), [(2, {2: 1.0}), (3, {2: 1.0}), (4, {2: 1.0}), (5, {}), (6, {})])
+def test_an_epoch_has_no_means_where_a_log_begins_within_it(
+    first: int, known: dict[int, float], tmp_path: Path
+) -> None:
+    log, told = Log(tmp_path / "log.csv", first - 1), dict[int, float]()
+    for step in STEPS[first - 1 :]:
+        log.write(step, None)
+        told |= {log.epoch.number: log.epoch.loss} if log.epoch is not None else {}
+    log.close()
+    assert told == known
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])

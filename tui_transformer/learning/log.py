@@ -55,7 +55,7 @@ class Log:
 
         InputError where it cannot be written; the file ends with a whole line.
         """
-        self.epoch = self._epochs.add(record.epoch, record.loss, record.accuracy)
+        self.epoch = self._epochs.add(record.step, record.epoch, record.loss, record.accuracy)
         fields, line = fields_of(record, measured, self.epoch), io.StringIO()
         if self.path.suffix == ".csv":
             csv.writer(line, lineterminator="\n").writerow(fields.values())
@@ -115,10 +115,13 @@ def _kept_lines(path: Path, step: int) -> tuple[list[str], Epochs]:
             cells = json.loads(line) if path.suffix == ".jsonl" else dict(zip(COLUMNS, line.split(","), strict=False))
             if 0 < int(cells["step"]) <= step:
                 kept.append(line)
-                epochs.add(*(float(cells[name]) for name in ("epoch", "loss", "accuracy")))
+                epochs.add(int(cells["step"]), *(float(cells[name]) for name in ("epoch", "loss", "accuracy")))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"{path}: is no log of a run: choose another --log") from error
     return kept, epochs
+
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -135,19 +138,29 @@ class Epoch:
 
 @dataclass
 class Epochs:
-    """The epoch that is under way."""
+    """The epoch that is under way; not `whole` where steps of it are not known, as after another log."""
 
     ended: int = 0
     losses: list[float] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)
+    step: int = 0
+    whole: bool = True
 
-    def add(self, epoch: float, loss: float, accuracy: float) -> Epoch | None:
-        """The epoch that a step ends, if it does; `epoch` is how often all examples have been seen after it."""
+    def add(self, step: int, epoch: float, loss: float, accuracy: float) -> Epoch | None:
+        """The epoch that a step ends, if it does and all of its steps are known.
+
+        `epoch` is how often all examples have been seen after the step.
+        """
+        if step != self.step + 1 and math.isfinite(epoch):
+            before = epoch * (step - 1) / step
+            self.ended, self.losses, self.accuracies = math.floor(before + _ROUNDING), [], []
+            self.whole = before - self.ended < _ROUNDING
+        self.step = step
         self.losses.append(loss)
         self.accuracies.append(accuracy)
         if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:
             return None
-        self.ended, count = math.floor(epoch), len(self.losses)
+        self.ended, count, known = math.floor(epoch), len(self.losses), self.whole
         finished = Epoch(self.ended, math.fsum(self.losses) / count, math.fsum(self.accuracies) / count)
-        self.losses, self.accuracies = [], []
-        return finished
+        self.losses, self.accuracies, self.whole = [], [], True
+        return finished if known else None
