@@ -61,6 +61,9 @@ class Run:
     lock: Lock
     saved: int | None = None
 
+    def __post_init__(self) -> None:
+        self._rate = self.trainer.learning_rate  # as the newest checkpoint has it
+
     @classmethod
     def start(cls, folder: Path, settings: Settings) -> Run:
         """A new run; its folder is made, and holds the model before the first step.
@@ -122,23 +125,26 @@ class Run:
             self.save()
 
     def save(self) -> Path:
-        """Write a checkpoint of where the trainer stands, once.
+        """Write a checkpoint of where the trainer stands, once; of another learning rate since then, that alone.
 
         InputError where it cannot be, and the one before is whole.
         """
-        place = self.folder / CHECKPOINTS / f"{self.trainer.step:06d}"
-        if self.saved == self.trainer.step:
+        place, rate = self.folder / CHECKPOINTS / f"{self.trainer.step:06d}", self.trainer.learning_rate
+        if self.saved == self.trainer.step and self._rate == rate:
             return place
         try:
-            write_checkpoint(place, self.trainer)
-            publish(place, self.folder)
-            drop_states(self.folder)
+            if self.saved == self.trainer.step:
+                write_state(place, self.trainer)
+            else:
+                write_checkpoint(place, self.trainer)
+                publish(place, self.folder)
+                drop_states(self.folder)
         except (OSError, InputError) as error:
             whole = "no checkpoint was written before" if self.saved is None else f"that of step {self.saved} is whole"
             cause = error if isinstance(error, OSError) else error.__cause__  # the temporary name tells nobody anything
             reason = getattr(cause, "strerror", None) or str(error)
             raise InputError(f"{shown_path(place)}: the checkpoint cannot be written ({reason}); {whole}") from error
-        self.saved = self.trainer.step
+        self.saved, self._rate = self.trainer.step, rate
         return place
 
     def close(self) -> None:
@@ -216,16 +222,7 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         to_host = trainer.model.backend.to_host
         arrays = {f"{slot}/{name}": to_host(a) for name, kept in trainer.state.items() for slot, a in kept.items()}
         write_whole(temporary / ARRAYS, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
-        settings = trainer.settings
-        state = {  # everything random comes from the seed and these numbers
-            "step": trainer.step,
-            "next_batch": trainer.step * settings.accumulate,
-            "seed": settings.seed,
-            "learning_rate": trainer.learning_rate,
-            "schedule": settings.schedule,
-            "optimizer": settings.optimizer,
-        }
-        write_whole(temporary / STATE, (json.dumps(state, indent=2) + "\n").encode())
+        write_state(temporary, trainer)
         _flush(temporary)
         if place.exists():  # of a run that was resumed from an earlier one
             remove_folder(place)
@@ -235,6 +232,23 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         with contextlib.suppress(OSError):
             remove_folder(temporary)
         raise
+
+
+def write_state(place: Path, trainer: Trainer) -> None:
+    """What a checkpoint is gone on from besides arrays: everything random comes from the seed and these numbers.
+
+    InputError where it cannot be written.
+    """
+    settings = trainer.settings
+    state = {
+        "step": trainer.step,
+        "next_batch": trainer.step * settings.accumulate,
+        "seed": settings.seed,
+        "learning_rate": trainer.learning_rate,
+        "schedule": settings.schedule,
+        "optimizer": settings.optimizer,
+    }
+    write_whole(place / STATE, (json.dumps(state, indent=2) + "\n").encode())
 
 
 def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:

@@ -220,6 +220,24 @@ async def test_what_goes_wrong_with_a_step_is_said_and_nothing_is_lost(begun):
         assert "NaN began here" not in explorer.text
 
 
+async def test_a_rate_that_was_set_where_all_is_saved_is_kept_and_a_last_step_that_was_not_saved_is_the_last(tmp_path):
+    run = trained(tmp_path, made=4)
+    async with training(run) as explorer:
+        await explorer.keys("+")
+        await explorer.until(lambda: training_of(explorer).status.rate == 0.002)
+        await explorer.app.screen.run_action("quit")
+        await explorer.until(lambda: not training_of(explorer).alive)
+    assert json.loads((run / "checkpoints/000004" / STATE).read_text())["learning_rate"] == 0.002
+    async with training(run) as explorer:
+        await explorer.shown("from 0.002")
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with patch("tui_transformer.learning.run.write_whole", side_effect=full):
+            await explorer.keys("N")
+            await explorer.shown("No space left on device", "all 6 steps are made")
+        await explorer.keys("N")
+        assert any("open it again with more steps" in said for said in explorer.messages)
+
+
 async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:

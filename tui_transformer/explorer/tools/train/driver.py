@@ -190,11 +190,16 @@ class Training:
         try:
             self._turn(work)
         except (InputError, MemoryError) as error:
-            self._allowed, state = 0, "paused" if self.run else "ended"
+            self._allowed, state = 0, self._at_rest
             self._say(problem=plain_names(reason(error)), state=state, doing="")
             self._over = self._over or self.run is None
         if doing:
             self._say(doing="")
+
+    @property
+    def _at_rest(self) -> State:
+        """The state of a run that makes no steps."""
+        return "ended" if self.run is None else "done" if self.run.trainer.done else "paused"
 
     def _say(self, **changes: object) -> None:
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]
@@ -228,7 +233,7 @@ class Training:
     def _rest(self) -> None:
         if self.run is not None and self.snapshots is not None:
             self.snapshots.now()
-            self._tell(state="done" if self.run.trainer.done else "paused")
+            self._tell(state=self._at_rest)
 
     def _save(self) -> None:
         if self.run is not None:
