@@ -199,7 +199,7 @@ class Lens(Edited):
                 at = int(one[1] or 0) - tokens.start
                 rows.append((*one, *other[4:], *(float(each[at]) for each in far)))
         columns += ("tuned id", "tuned word", "tuned probability", "divergence", "tuned divergence")
-        note += f" · {_said(self.tuned, lenses[1].tuned)} · divergences from the model's answer in nats"
+        note += f" · {_said(session, self.tuned, lenses[1].tuned)} · divergences from the model's answer in nats"
         return Table(columns, rows, 4, note)
 
     def _words(self, session: Session, lens: logit_lens.Lens, depth: logit_lens.Depth, tokens: range) -> Iterator[Row]:
@@ -241,7 +241,7 @@ class Lens(Edited):
         note = f"{of} at {where(session, range(row, row + 1))}, norms frozen; logits less their mean over all words"
         if self.tuned is not None and maps is not None:
             columns += ("tuned id", "tuned word", "tuned logit")
-            note += f" · {_said(self.tuned, maps)}"
+            note += f" · {_said(session, self.tuned, maps)}"
         return Table(columns, rows, 4, note)
 
     def _fitted(self, session: Session, path: Path) -> Maps:
@@ -261,8 +261,10 @@ class Lens(Edited):
         return range(self.token, self.token + 1)
 
 
-def _said(path: Path, maps: Maps) -> str:
+def _said(session: Session, path: Path, maps: Maps) -> str:
     if not maps:
         return "tuned: no map after the last layer"
     tokens = next(each.tokens for each in maps.values())
-    return f"tuned: affine maps fitted on {tokens:,} tokens of {visible(str(path))}"
+    from tui_transformer.session.edit_format import left_out
+
+    return f"tuned: affine maps fitted on {tokens:,} tokens of {visible(str(path))}{left_out(session)}"

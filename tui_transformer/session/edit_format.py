@@ -285,6 +285,12 @@ def broken(session: Session) -> str:
     return f"broken: {titles[0]}" if len(titles) == 1 else f"{len(titles)} broken"
 
 
+def left_out(session: Session) -> str:
+    """What a model does not have that is read without the session's changes: " without the edits", "" for nothing."""
+    parts = " and ".join(filter(None, ("the edits" * bool(session.edits), "the breaks" * bool(session.breaks))))
+    return f" without {parts}" if parts else ""
+
+
 def break_titles(names: Collection[str]) -> list[str]:
     """What these breaks do, in their order; InputError where one is none."""
     if not names:

@@ -21,6 +21,7 @@ from tui_transformer.explorer.tools.rollout import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.edit_format import changes
 from tui_transformer.session.position import Position
 
 SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
@@ -288,8 +289,24 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         head = head_lens(trace, 3, tuned=tuned)[0]
         word, raised = head.highest(1)[0]
         assert f"{explorer.session.labels.word(word)} {raised:+.2f}" in explorer.text
+        assert f"map fitted on {tuned[depth].tokens} tokens" in explorer.text
+        assert "without the edits" not in explorer.text
         await explorer.press("o")
         assert "Logit lens by head" in explorer.text
+        # the maps are of the model without the changes of what is explored
+        await explorer.press("escape")
+        session = explorer.session
+        explorer.parts.port.change(session.with_edits(*changes(model, session.base.program, ["1.output *= 0.5"])))
+        await explorer.settled()
+        await opened(explorer, "L")
+        await explorer.press("o")
+        await explorer.answer(str(path))
+        await filled(explorer, "L")
+        for _ in range(2):
+            await explorer.press("g")
+            assert f"map fitted on {tuned[depth].tokens} tokens without the edits" in explorer.text
+            await explorer.press("f")
+            await filled(explorer, "L")
 
 
 async def test_heads_that_spell_no_words_leave_the_lens_by_layer() -> None:

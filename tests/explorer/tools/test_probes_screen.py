@@ -12,6 +12,7 @@ from tui_transformer import Model, probe, record
 from tui_transformer.analysis.labelled import read_labelled, stream
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.explorer.tools.probes import Fitted, ProbesScreen
+from tui_transformer.session.edit_format import changes
 
 ENDS = ("sat", "went home", "sang a song", "found a stone")
 TEXTS = [f"{first} {who} {did}" for who in ("fox", "crow") for first in ("The", "A", "One") for did in ENDS]
@@ -125,3 +126,22 @@ def test_labels_stand_in_front_or_where_a_line_of_names_has_them(tmp_path: Path)
         (tmp_path / name).write_text(text, encoding="utf-8")
         read = read_labelled(tmp_path / name)
         assert (read.texts, read.labels) == wanted
+
+
+async def test_it_reads_the_model_without_edits_and_breaks_and_says_so(file: Path) -> None:
+    async with exploring(WIDE, model="story", text="The fox") as explorer:
+        screen = await opened(explorer, file)
+        plain, text = screen.probes, explorer.text
+        assert "2 classes" in text
+        assert "without" not in text
+        await explorer.press("escape")
+        session = explorer.session.with_breaks("no-feed-forward")
+        explorer.parts.port.change(
+            session.with_edits(*changes(session.model, session.base.program, ["1.output *= 0.5"]))
+        )
+        await explorer.settled()
+        screen = await opened(explorer, file)
+        assert "2 classes · the model without the edits and the breaks" in explorer.text
+        for place, made in plain.found.items():
+            again = screen.probes.found[place]
+            assert (again.probe.score, again.words) == (made.probe.score, made.words)

@@ -25,6 +25,7 @@ from tui_transformer.files import expanded, is_file
 from tui_transformer.model.options import texts_of, traced
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.edit_format import left_out
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.files import shown_path
@@ -45,6 +46,11 @@ Spelled = dict[tuple[int, int], tuple[tuple[int, float], ...]]
 """By row and token, token IDs with their numbers, the highest first."""
 
 Maps = Mapping[int, Affine]
+
+
+def map_said(session: Session, affine: Affine) -> str:
+    """What a map was fitted on: texts, as the model reads them without the session's changes."""
+    return f"map fitted on {affine.tokens:,} tokens{left_out(session)}"
 
 
 class ByLayer:
@@ -92,7 +98,7 @@ class ByLayer:
         depth = self._lens.depths[row]
         last = " · the model's own probabilities" if row == len(self.rows) - 1 else ""
         affine = self._lens.tuned.get(depth.layer)
-        fitted = "" if affine is None else f" · map fitted on {affine.tokens:,} tokens"
+        fitted = "" if affine is None else f" · {map_said(self._session, affine)}"
         return self.rows[row], f"{depth.step}{last}{fitted}"
 
     def place(self, row: int) -> tuple[str, int]:
@@ -168,7 +174,9 @@ class ByHead:
 
     def about(self, row: int) -> tuple[str, str]:
         attention, head = self._heads[row]
-        return f"{attention.group} layer {attention.layer} · head {head}", attention.name
+        affine = self._tuned.get(attention.layer)
+        fitted = "" if affine is None else f" · {map_said(self._session, affine)}"
+        return f"{attention.group} layer {attention.layer} · head {head}", f"{attention.name}{fitted}"
 
     def place(self, row: int) -> tuple[str, int]:
         attention, head = self._heads[row]

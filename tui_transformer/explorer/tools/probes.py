@@ -24,6 +24,8 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.files import expanded
 from tui_transformer.records import dataclass, field
+from tui_transformer.session.break_effect import whole
+from tui_transformer.session.edit_format import left_out
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -57,6 +59,7 @@ class Probes:
     """The probes of a kind on some texts, with those that are known.
 
     Attributes:
+        session: Without edits and breaks, as the texts are read.
         values: Those of every layer, once the model has read the texts.
         found: By layer and position; why there is none, where it cannot be fitted.
     """
@@ -206,7 +209,7 @@ class ProbesScreen(Overview, tool="probes"):
             labels = read[1].labels  # numbers, and not the names of a few classes
             measured = isinstance(labels[0], int | float) and len(set(labels)) > len(labels) // 2
             self.kind = "ridge" if measured else self.kind
-            self._begin(Probes(self.session, *read, self.kind))
+            self._begin(Probes(whole(self.session).unedited, *read, self.kind))
 
         check, answered = reading(_labelled, begin)
         self.open(
@@ -247,7 +250,7 @@ class ProbesScreen(Overview, tool="probes"):
         total = len(probes.steps) * len(probes.positions)
         return Texts(
             f"Probes · {TITLES[probes.kind]} · {shown_path(probes.path)}",
-            f"{count:,} texts · {what}",
+            f"{count:,} texts · {what}{f' · the model{left}' if (left := left_out(self.session)) else ''}",
             probes.cell(*self.query_one(HeatMap).cursor),
             f"{len(probes.found):,} of {total:,} probes" + (" · ended" if self.ended else ""),
             hidden=() if self.ended else ("step.next",),
@@ -259,7 +262,7 @@ class ProbesScreen(Overview, tool="probes"):
         self.kind = following(KINDS, self.kind)
         if self.probes is not None:
             old = self.probes
-            self._begin(Probes(self.session, old.path, old.labelled, self.kind, old.values))
+            self._begin(Probes(old.session, old.path, old.labelled, self.kind, old.values))
 
     def action_write(self) -> None:
         found = None if self.probes is None else self.probes.found.get(self.query_one(HeatMap).cursor)
