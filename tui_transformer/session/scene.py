@@ -23,7 +23,15 @@ from tui_transformer.session.view_state import Size, ViewState
 from tui_transformer.session.whole.scene import WholeScene, whole_scene
 from tui_transformer.session.words import WORDS, Drawn, Keys
 from tui_transformer.text.display import visible
-from tui_transformer.views.chart_data import GRADIENT_KINDS, GradientKind, Kind, chart, charts_for, gradient_chart
+from tui_transformer.views.chart_data import (
+    GRADIENT_KINDS,
+    OF_WEIGHTS,
+    GradientKind,
+    Kind,
+    chart,
+    charts_for,
+    gradient_chart,
+)
 from tui_transformer.views.charts import Chart
 from tui_transformer.views.step_view import difference_of, small, thumbnail, view_of
 from tui_transformer.views.view import Scale
@@ -257,7 +265,7 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
 
 
 def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
-    drawn, place = step.drawn, step.place
+    drawn, place, of_drawn = step.drawn, step.place, step.alone is None or kind in OF_WEIGHTS
     reads_one_row = kind in ("row", "waves", "sines", "cosines", "all waves")
     cost = 0 if reads_one_row else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
 
@@ -266,6 +274,9 @@ def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind,
             gradient_kind: GradientKind = kind
             return gradient_chart(gradient_kind, session.trace.program, session.gradients.values, drawn.name)
         word, among = session.labels.word, session.model.has_vector
-        return chart(cast("Kind", kind), session.trace, drawn, place, word=word, among=among)
+        view = drawn if of_drawn else step.view
+        made = chart(cast("Kind", kind), session.trace, view, place, word=word, among=among)
+        of = "values" if session.overlay.kind == "gradient" else "this"  # and not what is drawn in its place
+        return made if of_drawn else replace(made, title=f"{of} · {made.title}")
 
     return reading.get(session, drawn.name, ("chart", kind, place, step.shown, choice), lambda: cost, work)

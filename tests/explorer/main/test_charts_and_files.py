@@ -9,6 +9,9 @@ import resvg_py
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.session.edit_format import changes
+from tui_transformer.session.view_state import BEFORE
+from tui_transformer.views.chart_data import charts_for
 
 WEIGHTS = "encoder.0.self_attention.weights"
 
@@ -36,6 +39,26 @@ async def test_c_goes_through_the_charts_of_every_step_and_around():
             assert len(set(seen)) == len(seen) >= 2, stop
             assert len(seen) < 9, stop
             assert all(text.strip() for text in seen)
+
+
+async def test_a_chart_that_is_of_something_else_than_what_is_drawn_says_so():
+    async with exploring(WIDE, model="question") as explorer:
+        session = explorer.session
+        wanted = ["embedding.positions[0,0] = 3", "0.self_attention.scores *= 3"]
+        edited = session.with_edits(*changes(session.model, session.base.program, wanted))
+        explorer.parts.port.change(edited.with_overlay(BEFORE))
+        await explorer.settled()
+        for stop, whole in {WEIGHTS: "Entropy of every head", "embedding.positions": "where @0: 3"}.items():
+            await explorer.go(stop)
+            for _ in range(4):
+                await explorer.press("z")
+                seen = []
+                for _ in charts_for(edited.trace.program, stop):
+                    await explorer.press("c")
+                    seen.append(explorer.main.query_one("#chart", Chart).chart)
+                titles = " ".join(each.title for each in seen)
+                assert ("this · " in titles) is (explorer.drawn in ("overlay", "difference"))
+                assert whole in " ".join([titles, *(one.label for each in seen for one in getattr(each, "series", ()))])
 
 
 async def test_a_chart_fills_a_small_screen():
