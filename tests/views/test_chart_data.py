@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,9 @@ from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Sinusoid
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.widgets.chart_drawing import chart_text
 from tui_transformer.model import Model
+from tui_transformer.report.svg import view_svg
 from tui_transformer.views import position_charts as positions
 from tui_transformer.views.chart_data import (
     MOST_BARS,
@@ -31,7 +34,7 @@ from tui_transformer.views.chart_data import (
 )
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, tick_texts, ticks
 from tui_transformer.views.step_view import Labels, Place, view_of
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, Values, View, window_of
 
 LABELS = Labels({"tokens": ("the", "waves", "crashed", "!")})
 ATTENTION = "decoder.0.self_attention"
@@ -57,7 +60,7 @@ def test_a_row_is_bars_named_by_tokens_with_masked_cells_left_open(trace: Trace)
     bars = row_bars(view_of(trace, f"{ATTENTION}.masked", LABELS, head=2), 1, 3)
     assert bars.labels == ("the", "waves", "crashed", "!")
     assert bars.values[:2] == pytest.approx(trace[f"{ATTENTION}.masked"][2, 1, :2])
-    assert all(map(math.isnan, bars.values[2:]))
+    assert bars.values[2:] == (-math.inf, -math.inf)
     assert bars.marked == 3
     assert bars.title == f"{ATTENTION}.masked · head 2 · query waves @1 · by key"
 
@@ -84,6 +87,22 @@ def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: T
     histogram = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
     assert histogram.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0 % zeros"
     assert histogram_of(np.full(3, -np.inf), "x").note == "no values · 3 masked"
+    broken = np.array([np.nan, np.nan, np.inf, -np.inf, 1.0])
+    assert histogram_of(broken, "x").note.endswith("1 masked · 2 NaN · 1 ∞")
+
+
+def test_what_is_no_number_is_not_said_to_be_masked() -> None:
+    cells = np.array([[1.0, -np.inf, np.nan, np.inf]])
+    view = View("m", "m", Axis("row", 1, str), Axis("column", 4, str), "diverging", window_of(cells))
+    lines = chart_text(row_bars(view, 0, 0)).splitlines()[1:]
+    assert [line.split("│")[-1].strip() for line in lines[1:]] == ["× masked", "NaN", "∞"]
+    assert view.absent_in(cells) == "masked, NaN"
+    assert "masked, NaN, ∞" in view_svg(view)
+    # a view that leaves cells out
+    assert replace(view, absent="no path").absent_in(cells) == "no path"
+    hidden = replace(view, absent="hidden")
+    assert hidden.absent_in(cells) == "masked, hidden"
+    assert "NaN" not in chart_text(row_bars(hidden, 0, 0)) + value_histogram(hidden).note
 
 
 def test_of_a_huge_matrix_only_what_is_shown_is_read_or_evenly_spaced_rows() -> None:

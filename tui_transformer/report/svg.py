@@ -137,7 +137,8 @@ def view_svg(view: View, scale: Scale | None = None) -> str:
             x, y = layout.left + (column + 0.5) * layout.width, layout.top + (row + 0.5) * layout.height + 4
             ink = f' fill="{_contrast(_fill(scale.kind, int(levels[row, column])))}"'
             parts.append(_text(x, y, write(value), anchor="middle", more=ink))
-    parts += _legend(scale, layout, "" if shown.all() else view.absent)
+    absent = view.absent_in(values), "∞" * bool(np.isposinf(values).any())
+    parts += _legend(scale, layout, ", ".join(filter(None, absent)))
     width = max(layout.right + LEGEND_WIDTH + MARGIN, 420)
     return document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
 

@@ -26,7 +26,7 @@ from tui_transformer.session.session import Session, gradient_cost
 from tui_transformer.session.store import Reading
 from tui_transformer.session.view_state import Shown, ViewState
 from tui_transformer.views.step_view import Place, index_of, joined, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Frame, Scale, Tile, Values, View
+from tui_transformer.views.view import HIDDEN, Frame, Scale, Tile, Values, View
 
 SCAN_COST = 4
 """Operations that it takes to look through a step, per cell."""
@@ -243,7 +243,7 @@ def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
     heads = range(view.head or 0, (view.head or 0) + 1)
     region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
     hidden = np.isneginf(trace.window(step.inputs[0], region)[0])
-    return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
+    return replace(tile, values=np.where(hidden, -np.inf, tile.values)) if hidden.any() else tile
 
 
 def _attention(trace: Trace, name: str) -> Step | None:
@@ -342,7 +342,7 @@ def without_hidden(session: Session, view: View, choice: Hidden) -> View:
         left = renormalized(view.window(rows, range(view.columns.size)), hidden)[:, part]
         return np.where(hidden[part], np.nan, left)
 
-    return replace(view, window=window)
+    return replace(view, window=window, absent=HIDDEN)
 
 
 def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown: Shown = "value") -> tuple[Value, ...]:

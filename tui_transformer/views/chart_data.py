@@ -109,7 +109,7 @@ def row_bars(view: View, row: int, column: int) -> BarChart:
     axis, marked = (view.rows, row) if upright else (view.columns, column)
     part = around(marked, axis.size, MOST_BARS)
     cells = view.window(part, range(1)) if upright else view.window(range(row, row + 1), part)
-    values = np.where(np.isfinite(cells), cells, np.nan).ravel()
+    values = view.masked(cells).ravel()
     extent = "" if len(part) == axis.size else f", {part.start:,} to {part.stop - 1:,} of {axis.size:,}"
     return BarChart(
         title=_title(_subject(view), "" if upright else _named(view.rows, row), f"by {axis.name}{extent}"),
@@ -122,7 +122,7 @@ def row_bars(view: View, row: int, column: int) -> BarChart:
 def value_histogram(view: View) -> Histogram:
     """How often each value occurs in a view; of a matrix with more than `CELLS` cells, in evenly spaced rows."""
     runs = row_sample(range(view.rows.size), view.columns.size, CELLS)
-    values = np.concatenate([view.window(run, range(view.columns.size)).ravel() for run in runs])
+    values = np.concatenate([view.masked(view.window(run, range(view.columns.size))).ravel() for run in runs])
     rows = sum(map(len, runs))
     sampled = f"{rows:,} of {view.rows.size:,} rows, evenly spaced" if rows < view.rows.size else ""
     return histogram_of(values, _title("Values", _subject(view)), sampled)
@@ -140,8 +140,9 @@ def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
         f"norm {spoken(of.norm, 4)}",
         f"{in_percent(of.zeros)} zeros" if of.zeros else "",
     ]
-    masked = f"{of.masked:,} masked" if of.masked else ""
-    note = _title(*(measured if of.count else ["no values"]), masked, remark)
+    left = {"masked": np.isneginf(values), "NaN": np.isnan(values), "∞": np.isposinf(values)}
+    others = [f"{np.count_nonzero(each):,} {name}" for name, each in left.items() if each.any()]
+    note = _title(*(measured if of.count else ["no values"]), *others, remark)
     return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
 
 

@@ -39,7 +39,7 @@ class LineChart:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Named values; `marked` is the bar under the cursor. A masked value is NaN.
+    """Named values; `marked` is the bar under the cursor. A masked value is −∞.
 
     With `logarithmic`, bars of values above 0 are as long as their logarithm is above that of the smallest.
     """

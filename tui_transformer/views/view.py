@@ -107,12 +107,15 @@ class Frame:
     bars: str = ""
 
 
+MASKED, HIDDEN = "masked", "hidden"
+
+
 @dataclass(frozen=True)
 class View:
     """One step (of one head, where it has heads) as a matrix of rows × columns numbers.
 
     `window` computes and brings only the cells that are asked for; `edited` are the rows and columns of
-    those that were set. What is −∞ or NaN is said to be `absent`.
+    those that were set. What is −∞ is said to be `absent`; so is NaN, unless that is `masked`, as a step may hold NaN.
     """
 
     name: str
@@ -126,7 +129,7 @@ class View:
     heads: int = 0
     integer: bool = False
     edited: tuple[tuple[range, range], ...] = ()
-    absent: str = "masked"
+    absent: str = MASKED
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -139,6 +142,17 @@ class View:
         empty = not rows or not columns
         values = np.zeros((len(rows), len(columns))) if empty else self.window(rows, columns)
         return Tile(rows.start, columns.start, values)
+
+    def masked(self, values: Values) -> Values:
+        """Some values of it, −∞ where they are left out; NaN is then what the step holds."""
+        return values if self.absent == MASKED else np.where(np.isnan(values), -np.inf, values)
+
+    def absent_in(self, values: Values) -> str:
+        """What those of its values are that are drawn as no number, in words; "" where all are drawn."""
+        nan = "NaN" if self.absent == MASKED else self.absent
+        minus = MASKED if self.absent == HIDDEN else self.absent
+        found = {minus: np.isneginf(values).any(), nan: np.isnan(values).any()}
+        return ", ".join(name for name, there in found.items() if there)
 
 
 def window_of(values: Values) -> Callable[[range, range], Values]:

@@ -14,6 +14,7 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.records import replace
+from tui_transformer.session.edit_format import changes
 from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
@@ -147,6 +148,17 @@ async def test_w_goes_to_the_weight_and_back():
         assert explorer.stop == "encoder.0.feed_forward.activation"
         await explorer.press("w")
         assert any("no weights" in message for message in explorer.messages)
+
+
+async def test_weights_that_are_no_numbers_are_not_said_to_be_masked():
+    async with exploring(WIDE, model="question") as explorer:
+        session = explorer.session
+        wrong = changes(session.model, session.base.program, ["0.self_attention.scores[0,0,1] *= 1e39"])
+        explorer.parts.port.change(session.with_edits(*wrong))
+        await explorer.settled()
+        await explorer.go("encoder.0.self_attention.weights")
+        await explorer.shown("× NaN", "1 row sums to NaN", "▸where │              NaN ")
+        assert "× masked" not in explorer.text
 
 
 async def test_a_query_without_a_visible_key_has_zeros_and_says_so():

@@ -112,7 +112,7 @@ async def test_bars_have_labels_values_and_lengths(shown: Draw) -> None:
     lines, signed, masked, short, many_short = await shown(
         BARS,
         BarChart("Row", ("a", "b"), (-1.0, 1.0)),
-        BarChart("Row", ("a", "b", "c"), (math.nan, 0.0, 1.0)),
+        BarChart("Row", ("a", "b", "c"), (-math.inf, 0.0, 1.0)),
         BarChart("Row", ("a", "b"), (1e-4, 1.0)),
         BarChart("Row", tuple(map(str, range(90))), (*[1e-4] * 89, 1.0)),
     )

@@ -40,11 +40,11 @@ async def legend(screen_text, size: int = 80) -> AsyncIterator[Line]:
 
 async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_named(screen_text) -> None:
     async with legend(screen_text) as line:
-        text = await line(UNIT, masked=True, note="every row sums to 1")
+        text = await line(UNIT, absent="masked", note="every row sums to 1")
         assert text.split() == ["0", "0.991", "×", "masked", "every", "row", "sums", "to", "1"]
         text = await line(SIGNED)
         assert text.split() == ["−3.5", "0", "3.5"]
-        text = await line(Scale("diverging", -3.5, 3.5, -54.5), masked=True)
+        text = await line(Scale("diverging", -3.5, 3.5, -54.5), absent="masked")
         assert "× masked   ▲▼ to −54.5, beyond the 99.5th p" in text
         assert "   ▲ to 54.5, beyond" in await line(Scale("sequential", 0.0, 3.5, 54.5))
 
@@ -89,5 +89,5 @@ async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text) 
 @pytest.mark.parametrize("size", [1, 5, 9, 12, 20, 30, 40])
 async def test_any_width(size: int, screen_text) -> None:
     async with legend(screen_text, size) as line:
-        assert (await line(SIGNED, masked=True, note="a long note \x1b[31m"))[:4] == "−3.5"[:size]
+        assert (await line(SIGNED, absent="masked", note="a long note \x1b[31m"))[:4] == "−3.5"[:size]
         assert (await line(SIGNED, frame=meeting(3, 8)))[:7] == "q where"[:size]

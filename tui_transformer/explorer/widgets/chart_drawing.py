@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.color_triplet import ColorTriplet
 
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
@@ -213,7 +214,8 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
             marker = _bar_marker(chart.marked == index, canvas.inks)
             figure.draw(figure.segment((0, end), (line, line), marker=marker))
         value = chart.values[index]
-        text = "× masked" if math.isnan(value) or value == -math.inf else short_number(value)
+        written = short_number(value) if math.isfinite(value) else spoken(value, 4)
+        text = "× masked" if value == -math.inf else written
         figure.draw(figure.text(max(end, 0.0) + 2.25 * cell, line, text))
 
 

@@ -281,9 +281,9 @@ class MatrixPane(Vertical):
         self.on_resize()
         cursor = place.row, place.column
         self.cells.show(view, scale, tile, number_width=number_width, cursor=cursor, frame=frame)
-        masked, edited = not bool(np.isfinite(tile.values).all()), bool(view.edited)
+        absent, edited = view.absent_in(tile.values), bool(view.edited)
         note = note if frame is None else ""  # it is of the values
-        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=edited, frame=frame)
+        self._legend.show(None if view.integer else scale, note=note, absent=absent, edited=edited, frame=frame)
 
     def show_missing(self, title: str) -> None:
         """Show the frame of a matrix that is still to come."""

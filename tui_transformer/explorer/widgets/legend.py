@@ -44,7 +44,7 @@ class Legend(Widget):
         scale: Scale | None,
         *,
         note: str = "",
-        masked: bool = False,
+        absent: str = "",
         edited: bool = False,
         frame: Frame | None = None,
     ) -> None:
@@ -53,7 +53,7 @@ class Legend(Widget):
         if scale is not None and scale.farthest:
             glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
             beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
-        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
+        signs = (f"{MASKED_GLYPH} {absent}" * bool(absent), f"{EDITED_GLYPH} edited" * edited, beyond, note)
         self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
         self.refresh()
 

@@ -173,8 +173,11 @@ def scale_note(scene: StepScene) -> str:
     if scene.hidden or scene.view.formula != SOFTMAX:
         return scene.hidden
     values = scene.tile.values
-    whole, without_keys = values.shape[1] == scene.view.columns.size, np.isnan(values).all(axis=1)
-    sums = np.nansum(values[~without_keys], axis=1) if whole else np.empty(0)
+    whole, masked = values.shape[1] == scene.view.columns.size, np.isneginf(values)
+    without_keys = masked.all(axis=1)
+    sums = np.where(masked, 0.0, values)[~without_keys].sum(axis=1) if whole else np.empty(0)
+    if no_number := np.count_nonzero(np.isnan(sums)):
+        return f"{no_number:,} row{'s sum' if no_number > 1 else ' sums'} to NaN"
     if (abs(sums - 1) > 1e-3).any():  # shares are rounded
         return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
     if scene.view.edited and not len(sums):
