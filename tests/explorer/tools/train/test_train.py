@@ -168,6 +168,8 @@ async def test_training_pauses_goes_on_and_goes_on_while_a_copy_is_explored(tmp_
         await explorer.press("N")
         await explorer.until(lambda: training_of(explorer).status.step > at.step + 2)
         assert all(np.array_equal(model.weights.held[name], value) for name, value in before.items())
+        again = Model.load(model.folder, device="cpu").trace(ids=(1, 2), decoder_ids=(1,))  # as a line for the shell
+        assert all(np.array_equal(again[name], value) for name, value in before.items())
         # back to the run, and the end of it
         explorer.main.query_one(TrainingLine).look()
         await explorer.shown("run training · ctrl+l opens it · step")

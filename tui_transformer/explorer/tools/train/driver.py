@@ -123,15 +123,21 @@ class Training:
         self._commands.put(lambda: self._do("saving", save))
 
     def copy_model(self, done: Callable[[Model], None]) -> None:
-        """Give the model as it is, with weights of its own; `done` is called on the training's thread."""
+        """Save, and give that checkpoint, with weights of its own; `done` is called on the training's thread.
+
+        Where it cannot be saved it is given all the same, as a model of the run's folder.
+        """
 
         def copy() -> None:
             if self.run is not None:
-                model = self.run.trainer.model
+                model, folder = self.run.trainer.model, self.run.folder
+                with contextlib.suppress(InputError):  # a line for the shell then names these very weights
+                    folder = self.run.save()
+                    self._tell()
                 held = {key: weight.copy() for key, weight in model.weights.held.items()}
                 weights = Weights(model.weights.backend, model.weights.read, held)
                 name = f"{self.name} at step {self.run.trainer.step:,}"
-                done(replace(model, name=name, folder=self.run.folder, seed=None, weights=weights))
+                done(replace(model, name=name, folder=folder, seed=None, weights=weights))
 
         self._commands.put(lambda: self._do("copying the model", copy))
 
