@@ -16,7 +16,7 @@ from tui_transformer.analysis.head_measures import smaller
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.runs import (
@@ -52,6 +52,9 @@ from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Values
 
 Result = TypeVar("Result")
+Answered = Callable[[str | None], None]
+Over = tuple[Callable[[Overview], None], Callable[[], None]]
+"""Puts a screen over another, and is called before one explores on the main screen."""
 
 MOST_SMALL, SMALLEST = 8, 13
 """Small pictures at most, and columns of one at least."""
@@ -67,26 +70,35 @@ def open_from(port: Port) -> None:
         _ask(port, next(iter(runs_here()), ""))
 
 
-def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None = None) -> None:
-    """Step through the checkpoints of a run, over the main screen or over what `opened` puts a screen over."""
-    backend = port.session.model.backend
+def open_run(port: Port, folder: Path, over: Over | None = None) -> None:
+    """Step through the checkpoints of a run, over the main screen or over that of a training."""
+    opened, explored = over or (port.open, lambda: None)
     try:
-        run = Checkpoints.of(folder, backend.device, str(backend.dtype))  # computed as what is explored
-        (opened or port.open)(CheckpointsScreen(port, run))
+        opened(CheckpointsScreen(port, _run_in(port, folder), explored))
     except InputError as error:
         port.say(str(error), severity="error")
 
 
+def _run_in(port: Port, folder: Path) -> Checkpoints:
+    backend = port.session.model.backend
+    return Checkpoints.of(folder, backend.device, str(backend.dtype))  # computed as what is explored
+
+
 def _ask(port: Port, value: str) -> None:
     """Ask for the folder of a run, beginning with one that there is, or with none."""
+    port.open(*_prompt(port, value, lambda run: port.open(CheckpointsScreen(port, run))))
+
+
+def _prompt(port: Port, value: str, take: Callable[[Checkpoints], None]) -> tuple[PromptScreen, Answered]:
+    check, answered = reading(lambda text: _run_in(port, path_of(text)), take)
     prompt = PromptScreen(
         "Checkpoints of the run",
         value=value,
         hint="a run's folder" if value else port.hint("a run's folder; {train} trains a model and makes one"),
-        check=lambda text: Checkpoints.of(path_of(text)),
+        check=check,
         lately=runs_here(),
     )
-    port.open(prompt, lambda text: None if text is None else open_run(port, path_of(text)))
+    return prompt, answered
 
 
 class CheckpointsScreen(Overview, tool="checkpoints"):
@@ -106,9 +118,10 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     AUTO_FOCUS = ""
     pieces: Pieces[int, tuple[int, Heads]]
 
-    def __init__(self, port: Port, run: Checkpoints) -> None:
-        """Begin with the last checkpoint."""
+    def __init__(self, port: Port, run: Checkpoints, explored: Callable[[], None] = lambda: None) -> None:
+        """Begin with the last checkpoint; `explored` is called before one is explored on the main screen."""
         super().__init__(port)
+        self._explored = explored
         self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
 
         def keep(computed: tuple[int, Heads]) -> None:
@@ -231,8 +244,13 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         self.open(PromptScreen("Sentence", value=self.session.text, hint=hint), finish)
 
     def action_run(self) -> None:
-        self.action_leave()
-        _ask(self.port, str(self.run.folder))
+        def take(run: Checkpoints) -> None:
+            self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
+            self.query_one(MatrixPane).show_missing("")
+            self._show()
+            self.pieces.again()
+
+        self.open(*_prompt(self.port, str(self.run.folder), take))
 
     def action_explore(self) -> None:
         sample, session = self.run.sample, self.session
@@ -259,6 +277,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     def _leave_with(self, session: Session) -> None:
         heads = self.run.at(self.place)
+        self._explored()
         self.action_leave()
         show_in(self.port, session, heads, self.selection)
 

@@ -212,3 +212,24 @@ async def test_the_sample_is_explored_and_not_a_sentence_of_the_batch_or_what_wa
         explored = explorer.session
         assert (explored.encoding.ids, explored.decoder_encoding.ids) == (sample.ids, sample.decoder_ids)
         assert (explored.breaks, explored.measure) == ((), None)
+
+
+async def test_over_a_training_another_run_is_stepped_through_and_what_is_explored_is_seen(tmp_path: Path, run: Path):
+    own = trained(tmp_path, made=4)
+    async with training(own) as explorer:
+        await explorer.keys("o")
+        await all_computed(explorer)
+        await explorer.press("o")
+        await explorer.answer(str(run))
+        await all_computed(explorer)
+        assert "step 10" in explorer.text
+        assert len(computed(explorer).all) == 11
+        await explorer.press("escape")
+        assert isinstance(explorer.app.screen, TrainScreen)
+        await explorer.keys("o")
+        await all_computed(explorer)
+        await explorer.press("left", "enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.settled()
+        assert explorer.session.model.name == "run at step 2"
+        await explorer.shown("run paused", "opens it")
