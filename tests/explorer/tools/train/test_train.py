@@ -240,6 +240,24 @@ async def test_a_rate_that_was_set_where_all_is_saved_is_kept_and_a_last_step_th
         assert any("open it again with more steps" in said for said in explorer.messages)
 
 
+async def test_the_screen_of_a_run_that_was_left_while_it_was_opened_goes_with_it(tmp_path):
+    run = trained(tmp_path, made=4)
+    async with exploring(WIDE) as explorer:
+        train.open_from(explorer.parts.port)
+        await explorer.handled()
+        await explorer.write(str(run))
+        held, resume = threading.Event(), Run.resume
+        with patch.object(Run, "resume", side_effect=lambda *of: held.wait(60) and resume(*of)):
+            await explorer.keys("enter", "escape")
+            assert explorer.app.screen is explorer.main
+            train.open_from(explorer.parts.port)
+            await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
+            held.set()
+            await explorer.until(lambda: not training_of(explorer).alive)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.shown("the run is closed")
+
+
 async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:

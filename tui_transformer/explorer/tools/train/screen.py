@@ -116,7 +116,11 @@ class TrainScreen(ExplorerScreen[None]):
         training, then = self.training, self.closing
         if training.error is not None:
             raise training.error
-        if then is None:
+        if then is None and not training.alive:  # it was left while it was opened
+            if self.is_current:
+                self.say(training.status.problem or "the run is closed")
+                self.dismiss()
+        elif then is None:
             if training.status is not self.panel.status:
                 self._show_change()
         elif not training.alive:
