@@ -103,6 +103,13 @@ def test_only_matrices_decay(tmp_path):
         assert weight.flat[0] == pytest.approx(0.95 if weight.ndim > 1 else 1.0), name
 
 
+def test_gradients_whose_squares_overflow_are_told_from_a_loss_that_is_no_number(tmp_path):
+    made = trainer(tmp_path, clip=0)
+    made.weights["output.logits.weight"] *= 1e22
+    with np.errstate(over="ignore"), pytest.raises(InputError, match=r"began in the norm of all gradients: use"):
+        made.advance()
+
+
 def test_nan_and_overflow_stop_with_the_step_and_the_place_where_they_began(tmp_path, monkeypatch):
     for poisoned in ("decoder.0.feed_forward.hidden.weight", "output.logits.weight"):
         made = trainer(tmp_path)

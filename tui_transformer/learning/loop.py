@@ -204,7 +204,8 @@ class Trainer:
     def _broken(self, batches: list[tuple[int, Batch]], loss: float) -> InputError:
         """The message where a number is NaN or infinity."""
         places = (where_it_began(self._trace(number, batch), batch.targets) for number, batch in batches)
-        place = next((place for place in places if place != "the loss"), "the loss")
+        last = "the norm of all gradients" if math.isfinite(loss) else "the loss"  # of finite ones its square
+        place = next((place for place in places if place != "the loss"), last)
         advice = "use a smaller --learning-rate, more --warm-up, or --clip"
         return InputError(f"step {self.step + 1}: the loss is {loss:g}: NaN or infinity began in {place}: {advice}")
 
