@@ -176,6 +176,8 @@ def test_norms_are_a_line_with_the_step_marked(trace: Trace) -> None:
     assert (mark.x, mark.y) == ((4.0,), (line.y[4],))
     assert mark.label.startswith(f"4 {step}: ")
     assert norms.x_label == f"step of the stream, embedding.output to {step}"
+    short = chart_text(residual_norm_line(Model.load("question").trace(ids=[1, 2])))
+    assert short.splitlines()[-2].split() == ["0", "1", "2", "3"]  # between two steps there is none
 
 
 KINDS = {

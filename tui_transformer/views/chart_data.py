@@ -232,6 +232,7 @@ def residual_norm_line(trace: Trace, name: str = "") -> LineChart:
         x_label=f"step of the stream, {', '.join(f'{curve.steps[0]} to {curve.steps[-1]}' for curve in curves)}",
         y_label="‖x‖₂",
         series=tuple(series),
+        counted=True,
     )
 
 
