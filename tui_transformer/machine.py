@@ -1,4 +1,4 @@
-"""What a machine has, as people and settings write it: memory and threads.
+"""What a machine has, as people and settings write it: memory, threads, and signals that end a program.
 
 Only the standard library is imported: the command line reads this first.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Callable
 from functools import cache
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Settings of the environment that say how many threads products may take, whichever library makes them."""
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+"""Signals that end the program in order, besides ctrl+c: what is half-written is removed."""
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 LARGEST = 1 << 50

@@ -15,8 +15,7 @@ from tui_transformer.cli import main as cli
 @pytest.fixture
 def own_signals() -> Iterator[None]:
     """The handlers of signals are afterwards as they were."""
-    numbers = [getattr(signal, name) for name in cli.ENDING if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *cli.ENDING)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

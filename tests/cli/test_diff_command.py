@@ -224,7 +224,7 @@ def test_sigterm_ends_a_log_that_is_read_within_a_moment(kind, environment, tmp_
         process.send_signal(signal.SIGTERM)
         before = _used(process.pid)
         out, err = process.communicate(timeout=200)
-    assert (process.returncode, out, err) == (143, b"", b"")
+    assert (process.returncode, out, err) == (143, b"", b"tui-transformer: diff was ended by SIGTERM\n")
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert ended.ru_utime + ended.ru_stime - others - before < 2  # of the processor: far less than reading it takes
 

@@ -209,6 +209,13 @@ def test_a_model_that_is_not_whole_is_not_taken_for_one(run: Run, hub: Hub, stop
     assert find_model(NAME) is not None
 
 
+def test_an_interrupt_says_what_is_there(run: Run, hub: Hub) -> None:
+    hub.fails = lambda what: SystemExit(130) if what == "config.json" else None
+    ended = run("fetch", NAME)
+    said = f"2 of 3 files of {NAME} are in {hub.cache / 'models--org--tiny'}: the same command goes on"
+    assert (ended.code, ended.err.splitlines()[-1]) == (130, said)
+
+
 def test_an_older_copy_stays_as_it_was_until_the_new_one_is_whole(run: Run, hub: Hub) -> None:
     old = hub.cache / "models--org--tiny"
     (old / "snapshots" / "old").mkdir(parents=True)

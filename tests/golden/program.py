@@ -73,8 +73,7 @@ def alone() -> Iterator[Path]:
 def run(arguments: Sequence[str], stdin: str = "") -> Ended:
     """The whole command in this process."""
     streams = [io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") for data in (stdin.encode(), b"", b"")]
-    signals = [getattr(signal, name) for name in cli.ENDING if hasattr(signal, name)]
-    handlers = {number: signal.getsignal(number) for number in signals}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *cli.ENDING)}
     with (
         mock.patch.multiple(sys, argv=["tui-transformer", *arguments], stdin=streams[0], stdout=streams[1]),
         mock.patch.multiple(sys, stderr=streams[2], __stdout__=streams[1], __stderr__=streams[2]),

@@ -165,12 +165,9 @@ def _write(writer: Writer, prompt: Ids, output: AsText | AsJson) -> None:
             if end is None:  # none is computed only to end
                 state = writer.next(state)
                 seconds.append(state.seconds)
-    except KeyboardInterrupt:
-        close("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-    except SystemExit:
-        close("terminated")
-        raise
+    except SystemExit as error:  # of a signal
+        close("interrupted" if error.code == INTERRUPTED else "terminated")
+        raise typer.Exit(int(error.code or 0)) from None
     close(end)
 
 

@@ -14,6 +14,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from tui_transformer.cli.options import Device
 from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import argument, flag
@@ -196,7 +198,11 @@ class Fetch:
                 if not sys.stderr.isatty():  # on a terminal the library draws a bar
                     note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
                 # With a commit for a revision the library names no branch, so nothing can be opened yet.
-                huggingface_hub.hf_hub_download(name, file, revision=about.sha, cache_dir=cache_folder())
+                try:
+                    huggingface_hub.hf_hub_download(name, file, revision=about.sha, cache_dir=cache_folder())
+                except SystemExit as error:  # of a signal
+                    note(f"{number} of {len(files)} files of {name} are in {folder}: the same command goes on")
+                    raise typer.Exit(int(error.code or 0)) from None
         # What the cache opens is what this file names, so it is written last.
         (folder / "refs").mkdir(exist_ok=True)
         write_whole(folder / "refs" / "main", about.sha.encode())
@@ -244,7 +250,7 @@ def _explained(name: str) -> Iterator[None]:
     """Everything that can go wrong on the way, as one line."""
     try:
         yield
-    except InputError:
+    except (InputError, typer.Exit):
         raise
     except Exception as error:
         raise InputError(_reason(name, error)) from error

@@ -6,6 +6,7 @@ a signal.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -16,16 +17,14 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException
 
-from tui_transformer.cli.explore import NAME, Explore
+from tui_transformer.cli.explore import COMMANDS, NAME, Explore
 from tui_transformer.cli.typer_layer import app_of
 from tui_transformer.errors import InputError, UsageError, reason
+from tui_transformer.machine import ENDING
 
 app = app_of(Explore, add_completion=True)
 
 FAILED, WRONG_USAGE = 1, 2
-ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
-"""Signals that end a command in order: what is half-written is removed."""
-
 STREAMS = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
 NOT_WRITTEN = {getattr(errno, name, None) for name in ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC", "EPIPE")}
 
@@ -50,6 +49,9 @@ def main() -> NoReturn:
         _fail(f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions", FAILED)
     except MemoryError as error:
         _fail(reason(error), FAILED)
+    except SystemExit as error:
+        _say_ended(error.code)
+        raise
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
         _fail_by_mistake(error)
     sys.exit(code)
@@ -74,9 +76,8 @@ def _use_utf8() -> None:
 
 
 def _catch_signals() -> None:
-    for name in ENDING:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+    for number in (signal.SIGINT, *ENDING):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     sys.unraisablehook = _end_again
 
@@ -86,12 +87,23 @@ def _end_again(lost: sys.UnraisableHookArgs) -> None:
 
     What is raised in a finalizer or in the callback of a weak reference goes no further (`sys.unraisablehook`).
     """
-    code = 128 + signal.SIGINT if isinstance(lost.exc_value, KeyboardInterrupt) else getattr(lost.exc_value, "code", 0)
+    code = getattr(lost.exc_value, "code", 0)
     if hasattr(signal, "setitimer") and code in {128 + number for number in signal.valid_signals()}:
         signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(code - 128))
         signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
         sys.__unraisablehook__(lost)
+
+
+def _say_ended(code: object) -> None:
+    """What a signal ended, where the command has said nothing of it."""
+    ends = {128 + number: f"ended by {number.name}" for number in ENDING} | {128 + signal.SIGINT: "interrupted"}
+    if code in ends:
+        command = sys.argv[1] if sys.argv[1:] and sys.argv[1] in COMMANDS else NAME
+        writes = any(word.split("=")[0] == "--out" for word in sys.argv)
+        with contextlib.suppress(OSError):  # the terminal has gone
+            said = f"{NAME}: {command} was {ends[code]}"
+            typer.echo(said + ": what it had not finished is not written" * writes, err=True)
 
 
 def _fail(message: str, code: int) -> NoReturn:

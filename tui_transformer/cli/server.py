@@ -22,6 +22,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.server import Server, to_int
 
 from tui_transformer.cli.visit import Visit, minutes
+from tui_transformer.machine import ENDING
 
 SMALLEST, LARGEST = (20, 6), (400, 150)
 """Columns and lines of a screen."""
@@ -31,9 +32,6 @@ LONGEST = 1 << 16
 
 HEARTBEAT = 15.0
 """Seconds after which a page that does not answer is taken for lost."""
-
-ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
-"""Signals that end the server and its sessions in order, besides ctrl+c."""
 
 TITLE = "tui-transformer"
 PAGE = Path(__file__).parent / "served"
@@ -121,7 +119,7 @@ class BoundedServer(Server):
         print(f"{self._entry} {shows}", flush=True)  # noqa: T201 - the answer of the command
         if self._second:
             print(f"{self._second} looks on; ctrl+c ends it", flush=True)  # noqa: T201 - the same
-        for number in (each for each in signal.Signals if each.name in ENDING):
+        for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as behind nohup
                 with contextlib.suppress(NotImplementedError):  # on Windows
                     asyncio.get_running_loop().add_signal_handler(number, self._end, number)

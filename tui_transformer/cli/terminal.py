@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TypeVar
 
 from tui_transformer.errors import UsageError
-from tui_transformer.machine import THREADS
+from tui_transformer.machine import ENDING, THREADS
 from tui_transformer.text.display import fit, visible
 
 
@@ -73,7 +73,6 @@ def counted(items: Iterable[Item], names: Iterable[object]) -> Iterator[Item]:
             yield next(iterator)
 
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 ESCAPE = b"\x1b"
 INTERRUPTED = 130
 """The exit code after ctrl+c, and after esc."""
@@ -83,13 +82,13 @@ INTERRUPTED = 130
 def stopping() -> Iterator[list[int]]:
     """A list that a signal is put into; a second one ends the program as usual."""
     stop: list[int] = []
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
 
     def remember(number: int, _frame: FrameType | None) -> None:
         stop.append(number)
         signal.signal(number, before[number])
 
-    for number in SIGNALS:
+    for number in before:
         if before[number] is not signal.SIG_IGN:
             signal.signal(number, remember)
     try:

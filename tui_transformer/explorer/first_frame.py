@@ -12,6 +12,7 @@ from threading import Event, RLock, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
+from tui_transformer.machine import ENDING
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SOON, AGAIN = 1 / 3, 0.5
 """Seconds after which it is drawn, and after which it is drawn again."""
 
-SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP")
+SIGNALS = (*ENDING, *((signal.SIGTSTP,) if hasattr(signal, "SIGTSTP") else ()))
 """Signals that end or stop the program: the terminal is given back before."""
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -46,7 +47,7 @@ class FirstFrame:
         self._ready, self._lock, self._up = Event(), RLock(), False
         self._begun = time.monotonic()
         self._settings: list[Any] | None = None
-        self._handlers = {number: signal.getsignal(number) for name in SIGNALS if (number := getattr(signal, name, 0))}
+        self._handlers = {number: signal.getsignal(number) for number in SIGNALS}
         self._thread = Thread(target=self._stand, daemon=True)
 
     def __enter__(self) -> Self:

@@ -44,9 +44,9 @@ from tui_transformer.explorer.guard.event_queue import Behind, Collecting, InTur
 from tui_transformer.explorer.guard.failures import DISPATCH, Failures, Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.guard.frame import Changes, Frame
 from tui_transformer.explorer.guard.line import MeasuringDriver
+from tui_transformer.machine import ENDING
 from tui_transformer.text.guarded import end_guarded
 
-ENDING_SIGNALS = tuple(each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"))
 A_MOMENT = 0.0001
 """Seconds for which one thread lets another go on, hardly more than it takes that one to be called."""
 
@@ -203,7 +203,7 @@ class GuardedApp(App[None]):
     def begin(self) -> None:
         """End in order when a signal says so, unless none is to, as behind nohup; draw all again after a stop."""
         loop = asyncio.get_running_loop()
-        for number in (each for each in ENDING_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN):
+        for number in (each for each in (signal.SIGINT, *ENDING) if signal.getsignal(each) is not signal.SIG_IGN):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
             # asyncio is told besides, and comes to it soon then
             signal.signal(number, lambda *_: end_guarded(for_good=True))
