@@ -16,6 +16,7 @@ import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold_file
 from hypothesis import strategies as st
 from placing import FOLDERS, HERE, expected, loaded
+from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features import layer
@@ -102,7 +103,7 @@ def test_what_was_read_is_asked_for_in_its_width() -> None:
         ({"apply_b_dec_to_input": 2}, "apply_b_dec_to_input is 2, and should be true or false"),
         ({"architecture": "topk", "k": 0}, "k is 0, and should be a number from 1 on"),
         ({"architecture": "topk", "k": 97}, "k is 97, and there are 96 features"),
-        ({"architecture": "gated"}, "tensor b_gate is missing"),
+        ({"architecture": "gated"}, "tensor b_gate is missing: the file does not fit its cfg.json"),
         ({"architecture": ["topk"]}, "is not read"),
     ],
 )
@@ -112,6 +113,14 @@ def test_settings_that_are_not_computed_are_named(copied, settings: dict[str, ob
     with pytest.raises(InputError, match=r"cfg\.json|sae_weights") as error:
         Features.load(folder)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["W_enc_1", "b_dec_1"])
+def test_a_layer_without_its_tensor_is_refused(copied, name: str) -> None:
+    path = copied("circuit-tracer-cross-layer") / "W_enc_1.safetensors"
+    save_file({key: array for key, array in load_file(path).items() if key != name}, path)
+    with pytest.raises(InputError, match=rf"W_enc_1.safetensors: tensor {name} is missing: copy the file again"):
+        Features.load(path.parent)
 
 
 def test_folders_in_which_a_layer_is_missing_or_too_much_are_refused(copied, tmp_path: Path) -> None:

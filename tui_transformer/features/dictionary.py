@@ -170,7 +170,7 @@ def _of_folder(folder: Path) -> Features:
 
 
 def _saelens(folder: Path) -> Features:
-    path, tensors = folder / SETTINGS, open_file(folder / SAELENS)
+    path, tensors = folder / SETTINGS, replace(open_file(folder / SAELENS), settings=SETTINGS)
     settings = read_json(path, LARGEST_SETTINGS)
     kind = settings.get("architecture", "standard")
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
@@ -196,7 +196,7 @@ def _saelens(folder: Path) -> Features:
 
 
 def _sparsify(folder: Path) -> Features:
-    path, tensors = folder / SETTINGS, open_file(folder / SPARSIFY)
+    path, tensors = folder / SETTINGS, replace(open_file(folder / SPARSIFY), settings=SETTINGS)
     settings = read_json(path, LARGEST_SETTINGS)
     activations = {"topk": "top_k", "groupmax": "group_max"}
     activation = settings.get("activation", "topk")
@@ -216,20 +216,25 @@ def _sparsify(folder: Path) -> Features:
 
 
 def _gemma_scope(path: Path) -> Features:
-    tensors = open_npz(path)
+    tensors = replace(open_npz(path), settings="")
     layer = Layer({**_parts(tensors, JUMPING), "encoder": Part(tensors, "W_enc", turned=True)}, "jump_relu")
     return _made(path, (layer,))
 
 
 def _transcoder(path: Path) -> Features:
     """A layer of circuit-tracer: JumpReLU where there are thresholds, else ReLU."""
-    tensors = open_file(path)
+    tensors = _alone(path)
     threshold = "activation_function.threshold"
     names = {**BIASED, "encoder": "W_enc"}
     names |= {"threshold": threshold} if threshold in tensors.names else {}
     names |= {"skip": "W_skip"} if "W_skip" in tensors.names else {}
     layer = Layer(_parts(tensors, names), "jump" if "threshold" in names else "relu")
     return replace(_made(path, (layer,)), transcodes=True)
+
+
+def _alone(path: Path) -> Tensors:
+    """The tensors of a file that has no settings beside it."""
+    return replace(open_file(path), settings="")
 
 
 def _cross_layer(folder: Path) -> Features:
@@ -240,9 +245,11 @@ def _cross_layer(folder: Path) -> Features:
         raise InputError(f"{folder}: W_enc_N.safetensors of the layers {found[:8]}: there have to be all from 0 on")
     layers = []
     for number in found:
-        encoder, decoder = (open_file(folder / f"W_{part}_{number}.safetensors") for part in ("enc", "dec"))
+        encoder, decoder = (_alone(folder / f"W_{part}_{number}.safetensors") for part in ("enc", "dec"))
         names = {"encoder": "W_enc", "encoder_bias": "b_enc", "decoder_bias": "b_dec", "threshold": "threshold"}
-        there = {part: f"{name}_{number}" for part, name in names.items() if f"{name}_{number}" in encoder.names}
+        of_layer = {part: f"{name}_{number}" for part, name in names.items()}
+        needed = {"encoder", "decoder_bias"}
+        there = {part: name for part, name in of_layer.items() if part in needed or name in encoder.names}
         name, behind = f"W_dec_{number}", len(found) - number
         shape = decoder.find(name).shape
         if len(shape) != 3 or shape[1] != behind:

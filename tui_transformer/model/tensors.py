@@ -155,7 +155,7 @@ class Tensors:
         path: The file, or the index of several.
         promised: The file of each tensor, as the index has it.
         all_matter: Whether a tensor that no step reads would change what is computed.
-        settings: What the tensors fit: the name of the file's settings.
+        settings: What the tensors fit: the name of the file's settings; "" where it has none.
         parts: Weights that are elsewhere than the table of the family says.
     """
 
@@ -179,7 +179,8 @@ class Tensors:
                 f"{place}: tensor {name} is missing, and {index} says that it is there: copy the file again"
             )
         if name not in self.by_name:
-            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its {self.settings}")
+            why = f"the file does not fit its {self.settings}" if self.settings else "copy the file again"
+            raise InputError(f"{self.path}: tensor {name} is missing: {why}")
         tensor = self.by_name[name]
         if tensor.kind not in STORED and type(tensor) is Tensor:  # others make numbers of their own
             kinds = ", ".join(STORED)
