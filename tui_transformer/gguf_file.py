@@ -162,7 +162,9 @@ def _read(path: Path, data: _Bytes) -> GgufFile:
         raise _DamageError("it does not begin with GGUF")
     version = data.number("<I")
     if version not in VERSIONS:
-        raise _DamageError(f"its version is {version}, and 2 and 3 can be read")
+        if int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
+            raise InputError(f"{path}: its numbers are big-endian: get or make the file with little-endian ones")
+        raise InputError(f"{path}: its version of GGUF is {version:,}: get or make it as version 2 or 3")
     tensors, entries = data.number("<Q"), data.number("<Q")
     if tensors > MOST_TENSORS or entries > MOST_ENTRIES:
         raise _DamageError(f"it says that it has {tensors:,} tensors and {entries:,} entries")

@@ -174,6 +174,7 @@ def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
         ("qwen2", {}, {"rope.dimension_count": 4}, "4 of 8 columns"),
         ("llama", {}, {"expert_count": 4, "expert_used_count": 2}, "block_sparse_moe.gate.weight is missing"),
         ("falcon", {}, {"attention.head_count_kv": 3}, r"attn_qkv|does not fit|divisible"),
+        ("llama", {}, {"feed_forward_length": 95}, "is 32 × 96.*, but its metadata say 32 × 95|96 × 32.* metadata say"),
         ("llama", {}, {"attention.head_count": True}, "have True for llama.attention.head_count, which is no size"),
         ("llama", {}, {"rope.freq_base": [1, 2]}, r"have \[1, 2\] for rope.freq_base"),
         ("llama", {}, {"rope.scaling.type": [1, 2]}, r"scaled by '\[1, 2\]' are not read"),
@@ -184,6 +185,18 @@ def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, en
     with pytest.raises(InputError, match=named) as caught:
         Model.load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [(b"\0\0\0\3", "its numbers are big-endian: get or make the file"), (b"\1\0\0\0", "GGUF is 1: get or make it as")],
+)
+def test_a_file_that_no_copy_makes_readable_is_not_to_be_copied(version, says, tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", "llama")
+    path.write_bytes(b"GGUF" + version + path.read_bytes()[8:])
+    with pytest.raises(InputError, match=says) as caught:
+        Model.load(path)
+    assert "copy it again" not in str(caught.value)
 
 
 def test_what_is_not_read_is_refused_by_name_and_of_two_files_in_a_folder_both(tmp_path):

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tokenizers.pre_tokenizers import ByteLevel
 
@@ -14,7 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS
-from tui_transformer.text.gguf_vocabulary import KEY, load_gguf_vocabulary
+from tui_transformer.text.gguf_vocabulary import KEY, has_vocabulary, load_gguf_vocabulary
 
 LINES = [
     "the cat sat on the mat and the dog sat on the log",
@@ -71,6 +72,13 @@ def test_sentence_pieces_are_those_of_the_library(kind, name, size):
         del entries["add_bos_token"]
         tokenizer = tokenizer_for(load_gguf_vocabulary(file_of(name, tokens, bos_token_id=1, **entries)))
         assert tokenizer.encode("the cat").tokens[0].id == 1
+
+
+def test_a_kind_that_is_a_list_is_refused():
+    file = GgufFile(Path("words.gguf"), {f"{KEY}model": np.array([1, 2], np.uint32)}, {}, 0)
+    assert has_vocabulary(file)
+    with pytest.raises(InputError, match=r"has a tokenizer '\[1 2\]', which is not read"):
+        load_gguf_vocabulary(file)
 
 
 def test_what_is_unknown_has_the_usual_id_unless_the_file_says_another():

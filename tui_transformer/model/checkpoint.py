@@ -168,7 +168,8 @@ def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
     if given != shape:
         made = "" if place.take is as_it_is else f", which gives {shape_text(given)}" if given else ""
         wrong = f"tensor {place.name} is {shape_text(tensor.shape)}{made}"
-        raise InputError(f"{tensor.path}: {wrong}, but config.json says {shape_text(shape)}")
+        says = "its metadata say" if tensors.settings == "metadata" else f"{tensors.settings} says"
+        raise InputError(f"{tensor.path}: {wrong}, but {says} {shape_text(shape)}")
 
 
 def read_config(folder: Path) -> BaseConfig:

@@ -31,7 +31,7 @@ LONGEST_PIECE = 512
 
 def has_vocabulary(file: GgufFile) -> bool:
     """True if a file says how text is split."""
-    return file.metadata.get(f"{KEY}model", "none") not in ("none", "no_vocab")
+    return str(file.metadata.get(f"{KEY}model", "none")) not in ("none", "no_vocab")
 
 
 def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
