@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.metadata
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -137,12 +138,13 @@ class Hub:
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(IN_THE_HUB, 10))
     fetched: list[str] = field(default_factory=list)
     fails: Callable[[str], BaseException | None] = lambda _: None
+    commit: str | None = COMMIT
 
     def model_info(self, name: str, **_: object) -> SimpleNamespace:
         if error := self.fails("model_info"):
             raise error
         siblings = [SimpleNamespace(rfilename=file, size=size) for file, size in self.files.items()]
-        return SimpleNamespace(sha=COMMIT, siblings=siblings)
+        return SimpleNamespace(sha=self.commit, siblings=siblings)
 
     def download(self, name: str, file: str, *, revision: str, cache_dir: Path) -> None:
         if error := self.fails(file):
@@ -240,6 +242,8 @@ def error(name: str, message: str = "what the library says\nin lines", above: ty
         (error("ConnectError", above=type("TransportError", (Exception,), {})), "offline (the hub cannot be reached"),
         (FULL, "the disk is full: make room"),
         (PermissionError(13, "denied"), "the cache may not be written"),
+        (NotADirectoryError(20, "no"), "the cache would lie in a file"),
+        (json.JSONDecodeError("Expecting value", "<html>", 0), "what answered is not the hub: log in to the network"),
         (RuntimeError("something\nlong"), "org/tiny could not be fetched: something"),
     ],
 )
@@ -268,6 +272,13 @@ def test_models_that_could_not_be_opened_or_have_no_room_are_not_fetched(run: Ru
         hub.files = files
         assert problem in run("fetch", NAME).err
         assert hub.fetched == []
+
+
+@pytest.mark.parametrize("commit", [None, "../../../x"])
+def test_a_commit_that_cannot_be_the_name_of_a_folder_is_refused(run: Run, hub: Hub, commit: str | None) -> None:
+    hub.commit = commit
+    assert "has no commit that can be" in run("fetch", NAME).err
+    assert not hub.fetched
 
 
 def test_without_the_extra_the_way_to_install_it_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

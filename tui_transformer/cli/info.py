@@ -190,8 +190,8 @@ class Fetch:
 
             about = huggingface_hub.HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
             files = _wanted(name, {each.rfilename: each.size or 0 for each in about.siblings or ()})
-            if about.sha is None:
-                raise InputError(f"{name} has no commit: it is empty")
+            if about.sha is None or not re.fullmatch(r"[0-9A-Za-z]+", about.sha):  # it becomes the name of a folder
+                raise InputError(f"{name} has no commit that can be: it is empty, or what answered is not the hub")
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
             _check_room(name, sum(files.values()))
             for number, (file, size) in enumerate(files.items()):
@@ -281,6 +281,8 @@ _REASONS = {
     "RemoteEntryNotFoundError": "{name} has changed while it was fetched: fetch it again",
     "HFValidationError": "{name} cannot be the name of a model: write ORG/NAME, as its page in the hub is called",
     "PermissionError": "the cache may not be written: set HF_HOME to a folder of yours",
+    "NotADirectoryError": "the cache would lie in a file: set HF_HOME to a folder",
+    "JSONDecodeError": "{name} cannot be fetched: what answered is not the hub: log in to the network first",
 }
 _OF_THE_NETWORK = frozenset(
     {"OfflineModeIsEnabled", "ConnectionError", "TransportError", "TimeoutError", "LocalEntryNotFoundError"}
