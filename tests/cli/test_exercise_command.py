@@ -44,11 +44,19 @@ def test_what_is_wrong_is_explained(run: Run) -> None:
     assert "loss is 1, and should be" in ended.out
 
 
+def test_no_file_to_begin_with_takes_the_place_of_a_module_of_python(run: Run, tmp_path: Path) -> None:
+    for each in open_course().exercises:
+        assert run("exercise", "start", each.name).code == 0
+    written = {path.stem for path in tmp_path.glob("*.py")}
+    assert "tokenize_answer" in written
+    assert not written & sys.stdlib_module_names
+
+
 def test_hints_come_one_after_the_other_and_next_is_the_first_that_is_not_done(run: Run) -> None:
     shown = [run("exercise", "hint", "scores").out for _ in range(4)]
     assert [each.partition(":")[0] for each in shown] == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "hint 3 of 3"]
     assert run("exercise", "next").out.startswith("1  tokenize")
-    Path("tokenize.py").write_text(run("exercise", "solution", "tokenize").out, encoding="utf-8")
+    Path("tokenize_answer.py").write_text(run("exercise", "solution", "tokenize").out, encoding="utf-8")
     assert run("exercise", "check", "1").code == 0
     assert run("exercise", "next").out.startswith("2  embed")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -73,8 +74,9 @@ class Exercise:
 
     @property
     def file(self) -> str:
-        """The name of the learner's file."""
-        return f"{self.name.replace('-', '_')}.py"
+        """The name of the learner's file: none that Python would load in place of a module of its own."""
+        name = self.name.replace("-", "_")
+        return f"{name}_answer.py" if name in sys.stdlib_module_names else f"{name}.py"
 
     @property
     def solution(self) -> Path:
