@@ -21,6 +21,7 @@ from tui_transformer.cli.explore import Explore, Record
 from tui_transformer.cli.serve import Serve
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
+from tui_transformer.explorer import recorded
 from tui_transformer.guide.lecture import FIELDS, OF_ALL, lecture, read_lecture
 from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model import Model
@@ -217,6 +218,22 @@ def test_a_signal_ends_it_in_order(number, tmp_path):
         end = f"tui-transformer: record was {how}: what it had not finished is not written"
         said = process.stderr.read()
         assert (said.splitlines()[-1], said.count("\n"), "crash" in said) == (end, said.count("wrote") + 1, False)
+
+
+def test_signals_end_it_in_order_behind_the_last_screen_too(run, tmp_path, monkeypatch):
+    numbers, found = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP), list[object]()
+    finish = recorded.Cast.finish
+
+    def finished(form: recorded.Cast) -> None:
+        found.extend(signal.getsignal(number) for number in numbers)
+        finish(form)
+
+    monkeypatch.setattr(recorded.Cast, "finish", finished)
+    for number in numbers:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    ended = run("record", "--model", "question", "--keys", "space", "--out", "walk.cast", "--size", "60x20")
+    assert (ended.code, len(found)) == (0, 3)
+    assert not {signal.SIG_DFL, signal.default_int_handler} & {*found}
 
 
 def test_a_terminal_that_is_closed_does_not_end_it_behind_nohup(tmp_path):

@@ -200,6 +200,15 @@ class GuardedApp(App[None]):
 
     # Beginning and end
 
+    def run(self, *arguments: Any, **named: Any) -> None:
+        """Run until the end; signals do afterwards what they did before, which asyncio would not have them do."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+        try:
+            super().run(*arguments, **named)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
     def begin(self) -> None:
         """End in order when a signal says so, unless none is to, as behind nohup; draw all again after a stop."""
         loop = asyncio.get_running_loop()
