@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from tui_transformer import __path__, __version__
@@ -12,6 +11,8 @@ from tui_transformer import __path__, __version__
 def main() -> None:
     """Run the command line."""
     if not _is_said(sys.argv[1:]):
+        import signal
+
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # ctrl+c meanwhile ends it without a traceback
         from tui_transformer.cli.main import main as command

@@ -44,6 +44,28 @@ def test_a_signal_ends_a_trace_with_nothing_half_written(environment, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
+BEGINNING = """
+import builtins, signal, sys
+from tui_transformer.__main__ import main
+sys.argv[1:] = ["models"]
+load = builtins.__import__
+
+def loading(name, *more):
+    if name == "typer":
+        signal.raise_signal(signal.SIGINT)
+    return load(name, *more)
+
+builtins.__import__ = loading
+main()
+"""
+
+
+def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(environment) -> None:
+    command = [sys.executable, "-c", BEGINNING]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
 LOSING = """
 import os, signal, time, weakref
 from tui_transformer.cli import main
