@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -25,14 +25,16 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.labels import Written
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.records import dataclass
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import cells, visible
 from tui_transformer.text.known_words import unknown_named
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Scale, View
 
+Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
@@ -46,7 +48,7 @@ class Texts:
         detail: Two lines on what is selected; more of them where a screen has room.
         progress: How much is there already; at the right of the title.
         columns: Titles of columns, above the content; before them, a line each, what one looks at and what to do next.
-        hidden: The actions that are of no use now, and not in the line of keys.
+        useful: Whether an action is of use now, by its name; one that is not is not in the line of keys.
         about: Subject of the screen, where that is not what is explored; in the title.
     """
 
@@ -55,7 +57,7 @@ class Texts:
     detail: tuple[str, str] | Content = ("", "")
     progress: str = ""
     columns: str = ""
-    hidden: Collection[str] = ()
+    useful: Mapping[str, object] = field(default_factory=dict)
     about: str = ""
 
 
@@ -98,8 +100,8 @@ class Overview(ExplorerScreen[None]):
     HAS_COLUMNS = False
     """Whether there are titles of columns above it."""
 
-    pieces: Pieces[Any, Any] | None = None
-    """The work that is done bit by bit."""
+    pieces: Pieces[Any, Any]
+    """The work that is done bit by bit; `work_on` says what it is."""
 
     ended = False
     """Whether that was ended by hand."""
@@ -114,6 +116,7 @@ class Overview(ExplorerScreen[None]):
         super().__init__()
         self.port, self.worker, self.session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
+        work_on(self, lambda: None, lambda *_: None, lambda *_: None)
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
@@ -162,7 +165,7 @@ class Overview(ExplorerScreen[None]):
     @property
     def settled(self) -> bool:
         """Whether no piece of work is about to be done, and the screen says so."""
-        return self.requests.settled and (self.pieces is None or self.pieces.idle)
+        return self.requests.settled and self.pieces.idle
 
     def compute(self, cost: int, work: Callable[[Task], Result], take: Callable[[Result], None]) -> None:
         """Work something out, on the worker where it costs much, and take it unless something else is asked for."""
@@ -176,14 +179,14 @@ class Overview(ExplorerScreen[None]):
 
     def action_go_on(self) -> None:
         """Go on with the work that was ended."""
-        if self.ended and self.pieces is not None:
+        if self.ended:
             self.ended = False
             self.pieces.go_on()
             self.show_lines()
 
     def action_end(self) -> None:
         """End the work that is done bit by bit; where none is, leave."""
-        if self.pieces is None or self.pieces.idle:
+        if self.pieces.idle:
             self.action_leave()
             return
         self.ended = True
@@ -217,13 +220,15 @@ class Overview(ExplorerScreen[None]):
         for border, text in {"border_title": texts.heading, "border_subtitle": texts.note}.items():
             if self._written.is_new(border, text):
                 setattr(content, border, Content(visible(text)))
-        right, detail = f"{self.requests.doing or texts.progress} ", texts.detail
+        progress = f"{texts.progress} · ended" if self.ended else texts.progress
+        right, detail = f"{self.requests.doing or progress} ", texts.detail
         left = Text(f" {visible(texts.about or _explored(self.session))}")
         left.truncate(max(self.size.width - cells(right) - 1, 0), overflow="ellipsis", pad=True)
         if not isinstance(detail, Content):
             first, second = map(visible, detail)
             detail = Content.assemble((first, "bold"), "\n", (second, "$foreground 75%"))
-        actions = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in texts.hidden]
+        every = (*self.ACTIONS, *OVERVIEW)
+        actions = [each for each in every if texts.useful.get(each.id, self.ended or each.action != "go_on")]
         title = Content.assemble((left.plain, "$foreground 70%"), " ", (visible(right), "bold"))
         self._written.write("overview-title", title)
         if self.HAS_COLUMNS:
@@ -247,6 +252,22 @@ def _explored(session: Session) -> str:
     unknown = ", ".join(filter(None, map(unknown_named, session.sequences.values())))
     also = f" · not in the vocabulary: {unknown}" if unknown else ""
     return f"tui-transformer   {session.model.name} · {session.model.config.summary}{also}"
+
+
+def work_on(
+    screen: Overview,
+    following: Callable[[], Piece | None],
+    work: Callable[[Piece, Task], Result],
+    take: Callable[[Piece, Result], None],
+    cost: Callable[[Piece], int] = lambda _: AT_ONCE + 1,
+    leave_out: Callable[[Piece], bool] = lambda _: False,
+) -> None:
+    """Let a screen work bit by bit from now on, as `Pieces` does, until that is ended by hand."""
+
+    def wanted() -> Piece | None:
+        return None if screen.ended else following()
+
+    screen.pieces = Pieces(screen.requests, screen.KIND, wanted, cost, work, take, leave_out)
 
 
 def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:

@@ -164,8 +164,8 @@ class Pieces(Generic[Piece, Result]):
         following: Callable[[], Piece | None],
         cost: Callable[[Piece], int],
         work: Callable[[Piece, Task], Result],
-        take: Callable[[Result], None],
-        leave_out: Callable[[Piece], bool] = lambda _: False,
+        take: Callable[[Piece, Result], None],
+        leave_out: Callable[[Piece], bool],
     ) -> None:
         """Do nothing yet.
 
@@ -175,7 +175,7 @@ class Pieces(Generic[Piece, Result]):
             following: The next piece, None where nothing is missing.
             cost: Floating-point operations of a piece.
             work: Does a piece, on the worker where it costs much.
-            take: Keeps and shows what a piece gave.
+            take: Keeps and shows what a piece gave, which it is told of.
             leave_out: Is told of a piece that failed; whether to go on without it.
         """
         self.idle = True
@@ -210,12 +210,12 @@ class Pieces(Generic[Piece, Result]):
         if piece is None:
             self.idle = True
         else:
-            self._requests.ask(self._kind, self._cost(piece), partial(self._work, piece), self._done)
+            self._requests.ask(self._kind, self._cost(piece), partial(self._work, piece), partial(self._done, piece))
         self._requests.show()
 
-    def _done(self, result: Result) -> None:
+    def _done(self, piece: Piece, result: Result) -> None:
         self._piece, self.idle = None, True
-        self._take(result)
+        self._take(piece, result)
         self._requests.show()
         self.go_on()
 

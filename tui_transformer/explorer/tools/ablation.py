@@ -11,8 +11,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, following
-from tui_transformer.explorer.shell.requests import Pieces
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, work_on
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import Effects, Search, places, position_text, scopes, signed
 from tui_transformer.explorer.tools.measure import choose
@@ -33,7 +32,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     """The effect of each head, layer, position or neuron on the answer, the largest first."""
 
     HAS_COLUMNS = True
-    pieces: Pieces[Search, tuple[Search, Effects]]
 
     def __init__(self, port: Port, pause: float = PAUSE) -> None:
         """Begin with the heads, set to 0; what was found so far is shown after so many seconds."""
@@ -43,14 +41,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.at = 0
         self.mean = self.reverse = self.by_hand = False
         self.positions = _answer(self.session)
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
-            lambda: self.search if self.search.missing and not self.ended else None,
-            lambda _: AT_ONCE + 1,
-            self._found,
-            self._take,
-        )
+        work_on(self, lambda: self.search if self.search.missing else None, self._find, self._take)
 
     def begin(self) -> None:
         """Find what is missing; a notice about the ablation before would lie over it."""
@@ -69,13 +60,12 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.pieces.again()
         self.show_lines()
 
-    def _found(self, search: Search, task: Task) -> tuple[Search, Effects]:
+    def _find(self, search: Search, task: Task) -> Effects:
         """What is missing, on the worker, which hands over what it found until then."""
         take = self.while_there(self._take)
-        return search, search.find(lambda effects: self.worker.post(take, (search, effects)), task)
+        return search.find(lambda effects: self.worker.post(take, search, effects), task)
 
-    def _take(self, found: tuple[Search, Effects]) -> None:
-        search, effects = found
+    def _take(self, search: Search, effects: Effects) -> None:
         search.known.effects.update(effects)
         self.put_in_order()
         self.show_lines()
@@ -98,7 +88,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
             active(edits, search.program) if self.has_class("-wide") else f"{len(edits)} edit{'s' * (len(edits) > 1)}"
         )
         useful = {
-            "step.next": self.ended,
             "layer.next": len(places(search.program, search.scope.kind)) > 1,
             "measure": search.in_words,
             "answer": search.in_words and not on_targets(search.measure),
@@ -113,9 +102,9 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
             search.title(reverse=self.reverse),
             search.where + (f" · on top of {named}" if edits else ""),
             detail,
-            search.progress(len(search.missing)) + (" · ended" if self.ended else ""),
+            search.progress(len(search.missing)),
             search.header(self.size.width - 2),
-            [name for name, is_useful in useful.items() if not is_useful],
+            useful,
         )
 
     # What keys do

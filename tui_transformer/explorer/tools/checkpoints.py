@@ -15,9 +15,8 @@ from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_measures import smaller
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts
+from tui_transformer.explorer.shell.overview import Overview, Texts, work_on
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.runs import (
     LONGEST,
@@ -116,7 +115,6 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     """
     WIDGETS = ()
     AUTO_FOCUS = ""
-    pieces: Pieces[int, tuple[int, Heads]]
 
     def __init__(self, port: Port, run: Checkpoints, explored: Callable[[], None] = lambda: None) -> None:
         """Begin with the last checkpoint; `explored` is called before one is explored on the main screen."""
@@ -124,18 +122,16 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         self._explored = explored
         self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
 
-        def keep(computed: tuple[int, Heads]) -> None:
-            self.run.keep(*computed)
+        def keep(place: int, heads: Heads) -> None:
+            self.run.keep(place, heads)
             self._show()
 
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
+        work_on(
+            self,
             lambda: self.run.missing(self.place, self.side_by_side),
-            lambda _: AT_ONCE + 1,
             lambda place, task: self.run.compute(place, task),
             keep,
-            lambda place: self.run.leaves_out(place),
+            leave_out=lambda place: self.run.leaves_out(place),
         )
 
     def content(self) -> ComposeResult:
@@ -352,9 +348,9 @@ class Checkpoints:
         model = Model.load(at.folder, device=self.device, dtype=self.dtype)
         return replace(model, name=f"{self.folder.name} at step {at.step:,}")
 
-    def compute(self, place: int, task: Task) -> tuple[int, Heads]:
+    def compute(self, place: int, task: Task) -> Heads:
         model = self.load(place, task)
-        return place, heads_of(model, self.sample or self._example(model), self.all[place].step)
+        return heads_of(model, self.sample or self._example(model), self.all[place].step)
 
     def _example(self, model: Model) -> Sample:
         """An example of the run's validation part; where its text is not there any more, a sentence of its words."""

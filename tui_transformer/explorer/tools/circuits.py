@@ -148,7 +148,7 @@ class CircuitsScreen(Overview, tool="circuits"):
             detail,
             f"head {place + 1} of {len(self.heads)}" if self.heads else "",
             "\n".join(map(self.port.hint, LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind])),
-            hidden=("head.next", "layer.next") if self.kind.startswith(COMPOSED) else (),
+            useful=dict.fromkeys(("head.next", "layer.next"), not self.kind.startswith(COMPOSED)),
         )
 
     def action_kind(self) -> None:

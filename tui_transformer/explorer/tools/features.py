@@ -173,18 +173,18 @@ class FeaturesScreen(Overview, tool="features"):
         heading = f"Features at {at} · token {token}, {visible(tokens[token].strip())}"
         if found is None:
             return Texts(heading, "", ("reading the dictionary", ""))
-        active, hidden = found.active, () if len(self.places) > 1 else ("layer.next",)
+        active, useful = found.active, {"layer.next": len(self.places) > 1}
         count = self.session.trace.program.shape(at + FEATURES)[-1]
         note = f"{active.active:,} of {count:,} active · they leave {in_percent(active.error)} of it, ‖e‖ ÷ ‖x‖"
         if index is None:
-            return Texts(heading, note, ("no feature is active at this token", ""), hidden=hidden)
+            return Texts(heading, note, ("no feature is active at this token", ""), useful=useful)
         one = active.features[index]
         raised, lowered = self._words(found, index, max((self.size.width - 12) // (2 * WITH_NUMBER), 1), "{} {}")
         own = self.labels.get(one.feature)
         where = np.flatnonzero(found.values[:, index])
         first = f"f{one.feature}{f' · {own}' if own else ''} · active at {len(where):,} of {len(tokens):,} tokens"
         words = f"adds ↑ {', '.join(raised)}   ↓ {', '.join(lowered)}" if raised else "it writes toward no words"
-        return Texts(heading, note, (visible(first), words), hidden=hidden)
+        return Texts(heading, note, (visible(first), words), useful=useful)
 
     def _text(self, tokens: tuple[str, ...], token: int) -> Content:
         """The words around the token, as many as there is room for, shaded by how strong the selected feature is."""

@@ -210,7 +210,7 @@ class GraphScreen(Overview, tool="graph"):
                 effect = f"{in_percent(edges[index].share)} of all that leads to {walked.called(self.way[-1])}"
                 more += f" · {effect}, {in_percent(edges[index].influence)} of the influence on the answer"
             detail = what, more
-        return Texts(heading, note, detail, columns=columns, hidden=() if walked.has_layers else ("kind",))
+        return Texts(heading, note, detail, columns=columns, useful={"kind": walked.has_layers})
 
     # What keys do
 

@@ -13,8 +13,7 @@ from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
-from tui_transformer.explorer.shell.requests import Pieces
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown, work_on
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
@@ -32,7 +31,6 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
     """Every head of one stack, small."""
 
     WIDGETS = (TileGrid, Legend)
-    pieces: Pieces[Attention, LayerMeasures]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -48,9 +46,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
             reader = Reader(self.session.model.vocabulary, self.measured.hidden)
             return layer_measures(self.measured.trace, step, reader, task.report)
 
-        self.pieces = Pieces(
-            self.requests, self.KIND, self._following, lambda step: self.measured.cost(step), measure, self._take
-        )
+        work_on(self, self._following, measure, self._take, lambda step: self.measured.cost(step))
         self._start = (at.layer * at.heads + port.position.place.head) if at is not None else 0
 
     @property
@@ -67,7 +63,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         shown = [steps[row].layer for row in self.grid.shown[0] if self.measure is None and row < len(steps)]
         return next(iter(self.measured.missing(shown)), None)
 
-    def _take(self, result: LayerMeasures) -> None:
+    def _take(self, _: Attention, result: LayerMeasures) -> None:
         """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
         measured, grid = self.measured, self.grid
         measured.keep(result)
@@ -123,7 +119,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
             " · ".join(filter(None, (self.measured.hidden.text, self.ordered.part_shown(self.grid)))),
             (first, second),
             f"{len(self.measured.known)} of {len(self.measured.steps)} layers measured",
-            hidden=[name for name, is_useful in useful.items() if not is_useful],
+            useful=useful,
         )
 
     # What keys do

@@ -15,9 +15,8 @@ from tui_transformer.analysis.logit_lens import Affine, Lens, fit_lens, lens_of,
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown, work_on
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
@@ -191,7 +190,6 @@ class LensScreen(Overview, tool="lens"):
     LensScreen.-narrow #overview-detail { height: 4; }
     """
     WIDGETS = (WordTable, Legend)
-    pieces: Pieces[Any, Spelled]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -199,13 +197,12 @@ class LensScreen(Overview, tool="lens"):
         self.less_mean = self.tuned = False
         self.fitted: Maps = {}
         self.sheet: ByLayer | ByHead = ByLayer(self.session, self.lens)
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
+        work_on(
+            self,
             self.missing,
-            lambda piece: self.sheet.cost(piece),
             lambda piece, task: self.sheet.spell(piece, task),
             self._take,
+            lambda piece: self.sheet.cost(piece),
         )
 
     @property
@@ -233,7 +230,7 @@ class LensScreen(Overview, tool="lens"):
         """The next piece of what is on screen that is not there; None where all is."""
         return self.sheet.missing(*self.table.shown)
 
-    def _take(self, spelled: Spelled) -> None:
+    def _take(self, _: Any, spelled: Spelled) -> None:
         self.sheet.words.update(spelled)
         self._show(self.table.at)
         self.table.refresh()
@@ -253,7 +250,7 @@ class LensScreen(Overview, tool="lens"):
             f"{part_shown('token', columns, self.lens.tokens)} · {part_shown('row', rows, len(sheet.rows))}",
             detail,
             f"{done:,} of {total:,} words on screen" if done < total else "all words on screen",
-            hidden=() if self.by_head else ("mean",),
+            useful={"mean": self.by_head},
         )
 
     # What keys do

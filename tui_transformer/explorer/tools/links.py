@@ -14,8 +14,7 @@ from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
-from tui_transformer.explorer.shell.requests import Pieces
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, work_on
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.arcs import Arcs
@@ -52,7 +51,6 @@ class LinksScreen(Overview, tool="links"):
     """The largest weights of all heads, of a layer or of a head."""
 
     HAS_COLUMNS = True
-    pieces: Pieces[Attention, Sequence[Link]]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -64,13 +62,12 @@ class LinksScreen(Overview, tool="links"):
         self.links: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
         self.writer = LinkLines(self.everything, self.session.labels)
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
+        work_on(
+            self,
             lambda: self.waiting.pop(0) if self.waiting else None,
-            lambda step: self.session.trace.pending([step.name]) + 4 * step.heads * step.queries.size * step.keys.size,
             self._look,
             self._take,
+            lambda step: self.session.trace.pending([step.name]) + 4 * step.heads * step.queries.size * step.keys.size,
         )
 
     @property
@@ -87,7 +84,7 @@ class LinksScreen(Overview, tool="links"):
         reader = Reader(self.session.model.vocabulary, self.hidden)
         return links_of(self.session.trace, step, reader, TOP, head, itself=self.itself, report=task.report)
 
-    def _take(self, more: Sequence[Link]) -> None:
+    def _take(self, _: Attention, more: Sequence[Link]) -> None:
         self.links = strongest((*self.links, *more), TOP)
         self._show_list()
 
@@ -118,7 +115,7 @@ class LinksScreen(Overview, tool="links"):
             detail,
             f"{len(self.steps) - len(self.waiting)} of {len(self.steps)} layers",
             self.writer.header(self.size.width),
-            () if len(self.scopes) > 1 else ("kind",),
+            {"kind": len(self.scopes) > 1},
         )
 
     def action_arcs(self) -> None:
@@ -311,7 +308,7 @@ class ArcsScreen(Overview, tool="arcs"):
             f"Arcs · {self.shown.title}",
             f"the thicker, the larger the weight: from {limits}; weaker ones of other words faded",
             detail,
-            hidden=[name for name, is_useful in useful.items() if not is_useful],
+            useful=useful,
         )
 
     def action_head(self, by: int) -> None:

@@ -17,9 +17,8 @@ from tui_transformer.explorer.shell.base import Port, copy_line
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map, work_on
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, choose, read, takes_words, values_of
@@ -53,7 +52,6 @@ class PatchingScreen(Overview, tool="patching"):
         .map-title { height: 1; color: $foreground 65%; }
     }
     """
-    pieces: Pieces[AnyTable, tuple[AnyTable, Any]]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -63,14 +61,11 @@ class PatchingScreen(Overview, tool="patching"):
         self.at = 0
         self.table: AnyTable | None = None
         self.suggested = ""
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
-            lambda: self.table if self.table is not None and not self.ended and self.table.missing else None,
-            lambda _: AT_ONCE + 1,
-            lambda table, task: (table, table.measure(task)),
-            self._take,
-        )
+
+        def following() -> Any:
+            return self.table if self.table is not None and self.table.missing else None
+
+        work_on(self, following, lambda table, task: table.measure(task), self._take)
 
     def content(self) -> ComposeResult:
         with Horizontal(id="maps"):
@@ -121,8 +116,7 @@ class PatchingScreen(Overview, tool="patching"):
         self._show(self.table)
         self.pieces.again()
 
-    def _take(self, part: tuple[AnyTable, Any]) -> None:
-        table, found = part
+    def _take(self, table: AnyTable, found: Any) -> None:
         table.take(found)
         self._show(table)
 
@@ -144,22 +138,21 @@ class PatchingScreen(Overview, tool="patching"):
         table = self.table
         if table is None:
             asks = self.port.hint("{sentence.edit} asks for the other sentence")
-            useless = ("step.next", "layer.next", "copy.cell")
-            return Texts("Tables of patches", "", ("nothing is patched yet", asks), hidden=useless)
+            useful: dict[str, object] = {"layer.next": False, "copy.cell": False}
+            return Texts("Tables of patches", "", ("nothing is patched yet", asks), useful=useful)
         other, note = table.other, ""
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
             note = f"{table.metric}: {was} as it is, {becomes} of the other sentence"
         other_text = other.text or other.encoding.text
         suggested = "the suggested " * (other_text == self.suggested)
-        useful = {"step.next": self.ended, "layer.next": isinstance(table, PathTable) and len(self.receivers) > 1}
         first, second = table.cell(*self.query_one(HeatMap).cursor)
         return Texts(
             f"Patch · each {table.title} from {suggested}“{other_text}”",
             note,
             (first, hint(self.app, second, direct=True)),
-            table.progress + (" · ended" if self.ended else ""),
-            hidden=[name for name, is_useful in useful.items() if not is_useful],
+            table.progress,
+            useful={"layer.next": isinstance(table, PathTable) and len(self.receivers) > 1},
         )
 
     # What keys do

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -15,9 +16,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, work_on
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -27,7 +27,6 @@ from tui_transformer.records import dataclass, field
 from tui_transformer.session.break_effect import whole
 from tui_transformer.session.edit_format import left_out
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.files import shown_path
 from tui_transformer.views.step_view import scale_for
@@ -180,20 +179,11 @@ class ProbesScreen(Overview, tool="probes"):
     """Layers × positions: how well labels are read there from texts that nothing was fitted to."""
 
     WIDGETS = (HeatMap, Legend)
-    pieces: Pieces[Cell, tuple[Cell, Mapping[str, Values] | Fitted | str]]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.kind: ProbeKind = "logistic"
         self.probes: Probes | None = None
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
-            lambda: None if self.probes is None or self.ended else self.probes.missing,
-            lambda _: AT_ONCE + 1,
-            self._measure,
-            self._take,
-        )
 
     def begin(self) -> None:
         self.show_lines()
@@ -217,24 +207,18 @@ class ProbesScreen(Overview, tool="probes"):
         )
 
     def _begin(self, probes: Probes) -> None:
+        self.pieces.halt()
+        work_on(self, lambda: probes.missing, probes.measure, partial(self._take, probes))
         self.ended, self.probes = False, probes
         self._show(probes)
-        self.pieces.again()
+        self.pieces.go_on()
 
-    def _measure(self, cell: Cell, task: Task) -> tuple[Cell, Mapping[str, Values] | Fitted | str]:
-        if self.probes is None:
-            raise InputError("there are no texts")
-        return cell, self.probes.measure(cell, task)
-
-    def _take(self, part: tuple[Cell, Mapping[str, Values] | Fitted | str]) -> None:
-        cell, found = part
-        if self.probes is None:
-            return
+    def _take(self, probes: Probes, cell: Cell, found: Mapping[str, Values] | Fitted | str) -> None:
         if isinstance(found, Fitted | str):
-            self.probes.found[cell] = found
+            probes.found[cell] = found
         else:
-            self.probes.values = found
-        self._show(self.probes)
+            probes.values = found
+        self._show(probes)
 
     def _show(self, probes: Probes) -> None:
         what = "R² of numbers" if probes.numeric else "share that is right"
@@ -252,8 +236,7 @@ class ProbesScreen(Overview, tool="probes"):
             f"Probes · {TITLES[probes.kind]} · {shown_path(probes.path)}",
             f"{count:,} texts · {what}{f' · the model{left}' if (left := left_out(self.session)) else ''}",
             probes.cell(*self.query_one(HeatMap).cursor),
-            f"{len(probes.found):,} of {total:,} probes" + (" · ended" if self.ended else ""),
-            hidden=() if self.ended else ("step.next",),
+            f"{len(probes.found):,} of {total:,} probes",
         )
 
     # What keys do

@@ -65,7 +65,7 @@ class RolloutScreen(Overview, tool="rollout"):
             f"Attention rollout · {stack} · after layer {depth} · R_l = Ã_l R_(l−1)",
             f"layers 0 to {depth} of 0 to {last}",
             detail,
-            hidden=() if len(self.stacks) > 1 else ("kind",),
+            useful={"kind": len(self.stacks) > 1},
         )
 
     def action_arcs(self) -> None:

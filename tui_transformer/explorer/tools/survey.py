@@ -131,7 +131,7 @@ class SurveyScreen(Overview, tool="survey"):
                 f"strongest: {where_strongest(examples[0])}" if examples else "no examples are kept of it",
             ),
             columns="\n".join(fit(f" {line}", self.size.width - 2) for line in lines),
-            hidden=[action for action, is_useful in useful.items() if not is_useful],
+            useful=useful,
             about=f"tui-transformer   survey of {self.survey.model}",
         )
 

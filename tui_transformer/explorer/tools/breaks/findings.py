@@ -179,15 +179,15 @@ class Findings:
         program = self.whole.trace.program
         return PASSES[job.kind] * sum(map(program.flops, program.steps))
 
-    def work(self, job: Job, task: Task) -> tuple[Job, Found]:
+    def work(self, job: Job, task: Task) -> Found:
         slider = self.slider(job.made.kind)
         if job.kind == "head":
-            return job, telling_head(self.whole, task.report)
+            return telling_head(self.whole, task.report)
         if job.kind == "turn" and slider is not None:
-            return job, turning(self.whole, job.made, slider, task.report)
+            return turning(self.whole, job.made, slider, task.report)
         if job.kind == ELSEWHERE:
-            return job, self.examples.search(job.made, task.report)
-        return job, effect_of(self.whole, job.made, task.report)
+            return self.examples.search(job.made, task.report)
+        return effect_of(self.whole, job.made, task.report)
 
     def take(self, job: Job, found: Found) -> None:
         match found:

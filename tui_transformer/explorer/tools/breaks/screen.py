@@ -10,9 +10,8 @@ from textual.containers import Horizontal
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, rounded
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts
+from tui_transformer.explorer.shell.overview import Overview, Texts, work_on
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.shell.requests import Pieces
 from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job, described
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -96,7 +95,6 @@ class BreaksScreen(Overview, tool="breaks"):
     }}
     """
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall"), (28, "-high"), (40, "-roomy")]  # noqa: RUF012 - as the base
-    pieces: Pieces[Job, tuple[Job, Found]]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -104,17 +102,16 @@ class BreaksScreen(Overview, tool="breaks"):
         self.by_hand = False
         self.findings = Findings.begun(self.session)
 
-        def take(piece: tuple[Job, Found]) -> None:
-            self.findings.take(*piece)
+        def take(job: Job, found: Found) -> None:
+            self.findings.take(job, found)
             self._put_in_order()
 
-        self.pieces = Pieces(
-            self.requests,
-            self.KIND,
-            lambda: None if self.ended else self.findings.next_job(self.selected),
-            lambda job: self.findings.cost(job),
+        work_on(
+            self,
+            lambda: self.findings.next_job(self.selected),
             lambda job, task: self.findings.work(job, task),
             take,
+            lambda job: self.findings.cost(job),
             lambda job: self.findings.leave_out(job),
         )
 
@@ -158,7 +155,6 @@ class BreaksScreen(Overview, tool="breaks"):
             "head.next": each.name == HEAD,
             "layer.next": each.name == HEAD,
             "sentence.edit": findings.reads_text,
-            "step.next": self.ended,
         }
         title = f"     {fit('broken, each by itself', title_room(self.size.width))}"
         size = "½ Σ |p − q|" if self.session.trace.program.logits else "‖x' − x‖ ÷ ‖x‖"
@@ -167,9 +163,9 @@ class BreaksScreen(Overview, tool="breaks"):
             f"Break it · {count} broken" if count else "Break it: what is each part good for?",
             f"what moves the answer most is first · moves: {size}, {MOVES.says}",
             described(findings, each, self.size.width - 2, height),
-            f"{findings.tried} of {len(findings.there)} tried" + (" · ended" if self.ended else ""),
+            f"{findings.tried} of {len(findings.there)} tried",
             f"{title}  {'moves':<{SIZE}}  the answer before → after" if self.size.width >= NARROW else title,
-            hidden=[name for name, is_useful in useful.items() if not is_useful],
+            useful=useful,
         )
 
     def show_lines(self) -> None:
