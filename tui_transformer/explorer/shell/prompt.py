@@ -226,9 +226,16 @@ class PickScreen(Dialog[str]):
 
     ACTIONS = PICK
 
-    def __init__(self, title: str, offers: Mapping[str, str], note: str = "") -> None:
+    def __init__(
+        self, title: str, offers: Mapping[str, str], note: str = "", *, width: int = 0, shown: Sequence[Action] = PICK
+    ) -> None:
+        """Names of a column that is so wide at least, and a note below; `shown` is how the border writes the keys."""
         super().__init__(title)
-        self._offers, self._note = dict(offers), note
+        self._offers, self._note, self._shown = dict(offers), note, shown
+        self._width = max(width, max(map(len, offers)) + 2)
+
+    def actions(self) -> Sequence[Action]:
+        return self._shown
 
     def body(self) -> ComposeResult:
         yield LineList()
@@ -236,8 +243,8 @@ class PickScreen(Dialog[str]):
             yield Static(plain(self._note), classes="quiet")
 
     def on_mount(self) -> None:
-        lines, width = self.query_one(LineList), max(map(len, self._offers)) + 2
-        texts = [f" {visible(name):<{width}}{visible(said)}" for name, said in self._offers.items()]
+        lines = self.query_one(LineList)
+        texts = [f" {visible(name):<{self._width}}{visible(said)}" for name, said in self._offers.items()]
         lines.styles.height = len(texts)
         lines.show(len(texts), lambda index: Text(texts[index], no_wrap=True, overflow="ellipsis"))
         lines.focus()

@@ -6,21 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
-from textual.widgets import Static
-
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.dialog import Dialog, plain
-from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import active
@@ -55,8 +47,12 @@ def open_from(port: Port) -> None:
     """Choose what to compare with, and compare; where something is compared, end that."""
     if _ended(port):
         return
-    choices = tuple(offers(port.session))
-    port.open(CompareScreen(choices), lambda index: None if index is None else take(port, choices[index]))
+    choices = {offer.title: offer for offer in offers(port.session)}
+    keys = "{overlay} shows the difference, {compare.first} the first that differs"
+    note = port.hint(f"Every step is then shown beside the other's; {keys}.")
+    details = {title: offer.detail for title, offer in choices.items()}
+    screen = PickScreen("Compare with", details, note, width=22, shown=COMPARE)
+    port.open(screen, lambda title: None if title is None else take(port, choices[title]))
 
 
 def compare_with(port: Port, kind: str) -> None:
@@ -154,32 +150,3 @@ def _other(
 ) -> Overlay:
     other = model.changed(dtype=dtype, device=device, seed=seed)
     return Overlay("trace", label, model=replace(other, name=model.name))
-
-
-class CompareScreen(Dialog[int]):
-    """The offers in a list; gives the number of the chosen one."""
-
-    ACTIONS = COMPARE
-    DEFAULT_CSS = """
-    CompareScreen LineList { height: auto; max-height: 10; }
-    """
-
-    def __init__(self, choices: tuple[Offer, ...]) -> None:
-        super().__init__("Compare with")
-        self._offers = choices
-
-    def body(self) -> ComposeResult:
-        yield LineList()
-        keys = "{overlay} shows the difference, {compare.first} the first that differs"
-        yield Static(plain(hint(self.app, f"Every step is then shown beside the other's; {keys}.")), classes="quiet")
-
-    def on_mount(self) -> None:
-        lines = self.query_one(LineList)
-        lines.styles.height = len(self._offers)
-        texts = [f" {visible(offer.title):<22}{visible(offer.detail)}" for offer in self._offers]
-        lines.show(len(texts), lambda index: Text(texts[index], no_wrap=True, overflow="ellipsis"))
-        lines.focus()
-
-    @on(LineList.Chosen)
-    def _chosen(self, event: LineList.Chosen) -> None:
-        self.dismiss(event.index)

@@ -26,7 +26,7 @@ VALUE = "encoder.0.self_attention.value"
 async def choose(explorer: Explorer, title: str, answer: str | None = None) -> None:
     """Choose an offer by its title, and answer what it asks."""
     await explorer.press("d")
-    titles = [offer.title for offer in explorer.app.screen._offers]
+    titles = list(explorer.app.screen._offers)
     await explorer.press(*["down"] * titles.index(title), "enter")
     if answer is not None:
         await explorer.answer(answer)
