@@ -167,7 +167,7 @@ class Overview(ExplorerScreen[None]):
         """Whether no piece of work is about to be done, and the screen says so."""
         return self.requests.settled and self.pieces.idle
 
-    def compute(self, cost: int, work: Callable[[Task], Result], take: Callable[[Result], None]) -> None:
+    def compute(self, work: Callable[[Task], Result], take: Callable[[Result], None], cost: int = AT_ONCE + 1) -> None:
         """Work something out, on the worker where it costs much, and take it unless something else is asked for."""
 
         def done(result: Result) -> None:

@@ -32,7 +32,6 @@ from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import measure_of, metric_of
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 
 # Direct logit attribution: the terms of a logit
@@ -66,7 +65,7 @@ class TermsScreen(Overview, tool="terms"):
                 tokens = (int(np.argmax(trace.window(LOGITS, (range(position, position + 1), words))[0])),)
             return attribute(trace, *tokens, position=position, neurons=neurons)
 
-        self.compute(AT_ONCE + 1, work, self._take)
+        self.compute(work, self._take)
 
     def _take(self, attribution: Attribution) -> None:
         self.attribution, self._terms = attribution, attribution.terms

@@ -16,7 +16,6 @@ from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.step_view import (
     HEAD_MATRICES,
     Limits,
@@ -115,11 +114,11 @@ class CircuitsScreen(Overview, tool="circuits"):
             self.at = here.index(True) if any(here) else 0
             self._show()
 
-        self.compute(AT_ONCE + 1, work, take)
+        self.compute(work, take)
 
     def _show(self) -> None:
         if self.words is not None:
-            self.compute(AT_ONCE + 1, partial(_made, self.heads, self.words, self.kind, self.at), self._take)
+            self.compute(partial(_made, self.heads, self.words, self.kind, self.at), self._take)
 
     def _take(self, shown: Shown) -> None:
         self.shown, view = shown, shown.view

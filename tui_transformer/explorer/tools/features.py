@@ -123,7 +123,7 @@ class FeaturesScreen(Overview, tool="features"):
             values = np.concatenate([part[:, chosen] for _, part in trace.blocks(at + FEATURES)])
             return Found(active, words, values)
 
-        self.compute(AT_ONCE + 1, work, self._take)
+        self.compute(work, self._take)
 
     def _take(self, found: Found) -> None:
         self.found = found

@@ -23,7 +23,6 @@ from tui_transformer.features.labels import own_labels
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.numbers import BarScale
 
@@ -131,7 +130,7 @@ class GraphScreen(Overview, tool="graph"):
             whole = graph(trace, targets, position=position, neurons=neurons, report=task.report)
             return Walked.of(whole, neurons, session.model)
 
-        self.compute(AT_ONCE + 1, work, self._take)
+        self.compute(work, self._take)
 
     def _take(self, walked: Walked) -> None:
         """Show it from the answer back, or where one was in a graph of the same answer, as far as that is in this."""

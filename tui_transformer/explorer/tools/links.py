@@ -281,7 +281,8 @@ class ArcsScreen(Overview, tool="arcs"):
 
     def _want(self, wanted: WantedArcs) -> None:
         self.wanted, session = wanted, self.session
-        self.compute(wanted.cost(session), lambda task: wanted.weigh(session, task.report), partial(self._take, wanted))
+        take = partial(self._take, wanted)
+        self.compute(lambda task: wanted.weigh(session, task.report), take, wanted.cost(session))
 
     def _take(self, shown: WantedArcs, weights: Host) -> None:
         self.shown, self.weights = shown, weights

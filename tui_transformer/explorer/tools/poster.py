@@ -15,7 +15,6 @@ from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.files import write_whole
 from tui_transformer.report.export import png_drawing
 from tui_transformer.report.poster import checked, heading, poster_lines, poster_svg, poster_text
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.poster import Cell, place_words, poster
 from tui_transformer.views.step_view import index_of, place_of
 
@@ -53,7 +52,7 @@ class PosterScreen(Overview, tool="poster"):
         def work(_: object) -> Cell:
             return poster(trace, name, index, places, levels=levels, most=12 * levels)  # cells that are taken apart
 
-        self.compute(AT_ONCE + 1, work, partial(self._take, levels))
+        self.compute(work, partial(self._take, levels))
 
     def _take(self, levels: int, root: Cell) -> None:
         self.back = levels

@@ -45,7 +45,7 @@ class RolloutScreen(Overview, tool="rollout"):
         step = rollout.steps[layer]
         pending = self.session.trace.pending([step.name]) + layer * 2 * step.queries.size**3
         cost = 0 if rollout.holds(layer) else pending
-        self.compute(cost, lambda task: rollout.after(layer, task.report), self._take)
+        self.compute(lambda task: rollout.after(layer, task.report), self._take, cost)
 
     def _take(self, values: Host) -> None:
         self.shown = self.group, self.depth

@@ -115,7 +115,7 @@ class SimilarScreen(Overview, tool="similar"):
             return other, together(*(sentence_vector(session.trace) for session in both))
 
         programs = [session.trace.program for session in both]
-        self.compute(sum(program.flops(step) for program in programs for step in program.steps), work, self._take)
+        self.compute(work, self._take, sum(program.flops(step) for program in programs for step in program.steps))
 
     def _take(self, compared: tuple[Session, Together]) -> None:
         self.compared.append(compared)
