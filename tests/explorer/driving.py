@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from textual import events
 from textual.geometry import Size
@@ -33,6 +33,9 @@ PATIENCE = float(os.environ.get("PATIENCE", 60.0))
 """Seconds after which a test gives up waiting, however busy the machine is; fewer where tests are to fail."""
 
 WIDE, MEDIUM, NARROW, SMALL = (160, 45), (100, 30), (80, 24), (40, 12)
+
+
+Kind = TypeVar("Kind", bound=Screen[Any])
 
 
 @dataclass(eq=False)
@@ -167,6 +170,14 @@ class Explorer:
         while not condition():
             assert time.monotonic() < end, f"waited {seconds or PATIENCE} s in vain\n{self.text}\n{self._going_on}"
             await asyncio.sleep(0.005)
+
+    async def front(self, kind: type[Kind], there: Callable[[Any], object] = lambda _: True) -> Kind:
+        """The screen in front, once it is one of a kind on which something is there, and all is settled."""
+        await self.until(lambda: isinstance(self.app.screen, kind) and there(self.app.screen))
+        await self.settled()
+        screen = self.app.screen
+        assert isinstance(screen, kind), screen
+        return screen
 
     @property
     def _going_on(self) -> str:

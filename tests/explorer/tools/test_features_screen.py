@@ -21,11 +21,7 @@ async def opened(explorer: Explorer, token: int) -> FeaturesScreen:
     explorer.parts.port.visit(Position("decoder.1.feed_forward.residual", Place(0, token, 0)))
     await explorer.settled()
     TOOLS["features"](explorer.parts.port)
-    await explorer.until(lambda: isinstance(explorer.app.screen, FeaturesScreen) and explorer.app.screen.found)
-    await explorer.settled()
-    screen = explorer.app.screen
-    assert isinstance(screen, FeaturesScreen)
-    return screen
+    return await explorer.front(FeaturesScreen, lambda screen: screen.found)
 
 
 def known(token: int) -> tuple[list[int], np.ndarray]:

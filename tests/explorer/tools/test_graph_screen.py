@@ -20,11 +20,7 @@ IDS = (2, 5, 3, 6, 4)
 
 async def opened(explorer: Explorer) -> GraphScreen:
     TOOLS["graph"](explorer.parts.port)
-    await explorer.until(lambda: isinstance(explorer.app.screen, GraphScreen) and explorer.app.screen.walked)
-    await explorer.settled()
-    screen = explorer.app.screen
-    assert isinstance(screen, GraphScreen)
-    return screen
+    return await explorer.front(GraphScreen, lambda screen: screen.walked)
 
 
 async def test_it_is_walked_from_the_answer_back_the_strongest_first() -> None:

@@ -41,10 +41,8 @@ DONE = {
 async def opened(explorer: Explorer, key: str) -> Overview:
     """The screen that a key opens, when all of it is there."""
     await explorer.press(key)
-    await explorer.until(lambda: isinstance(explorer.app.screen, SCREENS[key]))
+    screen = await explorer.front(SCREENS[key])
     await filled(explorer, key)
-    screen = explorer.app.screen
-    assert isinstance(screen, Overview)
     return screen
 
 

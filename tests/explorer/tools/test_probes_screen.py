@@ -31,15 +31,11 @@ async def opened(explorer: Explorer, path: Path) -> ProbesScreen:
     await explorer.settled()
     await explorer.write(str(path))
     await explorer.press("enter")
-    screen = explorer.app.screen
-    assert isinstance(screen, ProbesScreen)
-    await complete(explorer, screen)
-    return screen
+    return await complete(explorer)
 
 
-async def complete(explorer: Explorer, screen: ProbesScreen) -> None:
-    await explorer.until(lambda: screen.probes is not None and screen.probes.missing is None)
-    await explorer.settled()
+async def complete(explorer: Explorer) -> ProbesScreen:
+    return await explorer.front(ProbesScreen, lambda screen: screen.probes and screen.probes.missing is None)
 
 
 async def test_every_layer_and_position_scores_as_in_the_library(file: Path, tmp_path: Path) -> None:
@@ -60,7 +56,7 @@ async def test_every_layer_and_position_scores_as_in_the_library(file: Path, tmp
                     words = each.direction.words(model.trace("The fox"), 5)
                     assert [word.token for word in found.words[0]] == [word.token for word in words]
             await explorer.press("f")
-            await complete(explorer, screen)
+            await complete(explorer)
 
 
 async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_and_is_written(
@@ -113,7 +109,7 @@ async def test_it_is_drawn_at_every_size_of_every_model_that_reads(
         assert screen.probes.numeric
         for _ in range(3):
             await explorer.press("right", "down", "f")
-            await complete(explorer, screen)
+            await complete(explorer)
 
 
 def test_labels_stand_in_front_or_where_a_line_of_names_has_them(tmp_path: Path) -> None:

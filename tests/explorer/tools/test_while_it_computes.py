@@ -25,10 +25,7 @@ async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools:
         for tool, key in tools:
             await explorer.go(stop)
             explorer.main.action_open(tool)
-            await explorer.until(lambda: isinstance(explorer.app.screen, Overview))
-            await explorer.settled()
-            screen = explorer.app.screen
-            assert isinstance(screen, Overview)
+            screen = await explorer.front(Overview)
             before, gate = screen.texts(), threading.Event()
             screen.requests._here = lambda: False
             screen.requests.ask("held", AT_ONCE + 1, lambda _, gate=gate: gate.wait(20), lambda _: None)

@@ -28,11 +28,7 @@ GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against th
 async def complete(explorer: Explorer, *keys: str) -> AblateScreen:
     """The table when all of it is there, after these keys."""
     await explorer.press(*keys)
-    screen = explorer.app.screen
-    assert isinstance(screen, AblateScreen)
-    await explorer.until(lambda: not screen.search.missing)
-    await explorer.settled()
-    return screen
+    return await explorer.front(AblateScreen, lambda screen: not screen.search.missing)
 
 
 def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:

@@ -24,8 +24,7 @@ async def test_terms_are_those_of_the_analysis_the_largest_first() -> None:
         for measure in (None, Measure("logit", (6,)), Measure("difference", (6, 7))):
             explorer.parts.port.change(explorer.session.with_measure(measure))
             await explorer.press("@")
-            await explorer.until(lambda: isinstance(explorer.app.screen, TermsScreen))
-            await explorer.settled()
+            await explorer.front(TermsScreen)
             trace = explorer.session.trace
             wanted = measure.tokens if measure else (int(trace["output.logits"][3].argmax()),)
             terms = sorted(attribute(trace, *wanted).terms, key=lambda term: -abs(term.value))
@@ -44,9 +43,7 @@ async def test_terms_are_those_of_the_analysis_the_largest_first() -> None:
 async def test_neurons_the_order_of_the_data_and_other_words() -> None:
     async with exploring(NARROW, model="story", text="The fox found a") as explorer:
         await explorer.press("@")
-        await explorer.until(lambda: isinstance(explorer.app.screen, TermsScreen))
-        await explorer.settled()
-        screen = explorer.app.screen
+        screen = await explorer.front(TermsScreen)
         few = len(screen.attribution.terms)
         await explorer.press("r")
         assert "embedding" in screen.texts().detail[0]
@@ -73,8 +70,7 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
     async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
         explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
         await explorer.press("&")
-        await explorer.until(lambda: isinstance(explorer.app.screen, InputsScreen))
-        await explorer.settled()
+        await explorer.front(InputsScreen)
         trace, metric, last = explorer.session.trace, Metric("difference", (6, 7)), range(3, 4)
         mean = np.asarray(trace["embedding.output"], np.float64).mean(axis=0)
         product = gradient_times_input(trace, metric, last).rows

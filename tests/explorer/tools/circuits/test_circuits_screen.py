@@ -13,11 +13,7 @@ from tui_transformer.views.step_view import Place
 
 async def opened(explorer: Explorer) -> CircuitsScreen:
     await explorer.press("O")
-    screen = explorer.app.screen
-    assert isinstance(screen, CircuitsScreen)
-    await explorer.until(lambda: screen.shown is not None)
-    await explorer.settled()
-    return screen
+    return await explorer.front(CircuitsScreen, lambda screen: screen.shown is not None)
 
 
 async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:

@@ -29,11 +29,7 @@ async def opened(explorer: Explorer, text: str) -> PatchingScreen:
 
 
 async def complete(explorer: Explorer) -> PatchingScreen:
-    screen = explorer.app.screen
-    assert isinstance(screen, PatchingScreen)
-    await explorer.until(lambda: screen.table is not None and not screen.table.missing)
-    await explorer.settled()
-    return screen
+    return await explorer.front(PatchingScreen, lambda screen: screen.table is not None and not screen.table.missing)
 
 
 def sentences(explorer: Explorer, screen: PatchingScreen):

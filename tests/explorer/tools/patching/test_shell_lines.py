@@ -54,9 +54,7 @@ async def table_and_line(session: Session, other: str) -> tuple[dict, str]:
         if isinstance(explorer.app.screen, PatchingScreen):
             await explorer.press("slash")
         await explorer.answer(other)
-        screen = explorer.app.screen
-        assert isinstance(screen, PatchingScreen)
-        await explorer.until(lambda: screen.table is not None and not screen.table.missing)
+        screen = await explorer.front(PatchingScreen, lambda screen: screen.table and not screen.table.missing)
         await explorer.press("y")
         return {(each.step, each.column): value for each, value in screen.table.values.items()}, explorer.messages[-1]
 

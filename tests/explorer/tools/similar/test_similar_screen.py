@@ -24,19 +24,16 @@ IDS = (2, 17, 40, 8, 9)
 
 async def compared(explorer: Explorer, other: str) -> SimilarScreen:
     await explorer.press("J")
-    await explorer.until(lambda: isinstance(explorer.app.screen, PromptScreen))
+    await explorer.front(PromptScreen)
     await explorer.answer(other)
-    screen = explorer.app.screen
-    assert isinstance(screen, SimilarScreen)
-    await explorer.until(lambda: bool(screen.compared))
-    return screen
+    return await explorer.front(SimilarScreen, lambda screen: screen.compared)
 
 
 async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         # one that cannot be read is asked for again
         await explorer.press("J")
-        await explorer.until(lambda: isinstance(explorer.app.screen, PromptScreen))
+        await explorer.front(PromptScreen)
         await explorer.answer("999")
         assert isinstance(explorer.app.screen, PromptScreen)
         await explorer.press("escape")

@@ -107,21 +107,21 @@ async def test_the_next_part_another_measure_and_a_survey_without_examples(path:
         await explorer.answer("nothing")
         await explorer.shown("no measure here is called 'nothing'")
         await explorer.answer("lens:dep")
-        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        await explorer.front(SurveyScreen)
         assert explorer.app.screen.table.measure == "lens:depth"
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
         # of one measure there is no next one, and of one part neither
         alone = tuple(row for row in results.rows if row.measure == "previous")
         open_results(explorer.parts.port, Results.of(alone, results.examples))
-        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        await explorer.front(SurveyScreen)
         await explorer.shown("enter: texts where it is strongest  ")
         await explorer.press("escape")
         # without examples
         write_results(path.parent / "rows.csv", Results.of(results.rows, ()))
         await explorer.resize(*SMALL)
         open_results(explorer.parts.port, read_results(path.parent / "rows.csv"))
-        await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))
+        await explorer.front(SurveyScreen)
         await explorer.press("enter")
         assert "no examples are kept" in explorer.app.messages.text
 
