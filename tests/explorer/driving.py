@@ -22,6 +22,7 @@ from textual.widgets import Input
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.screen import MainScreen, Parts
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
@@ -31,6 +32,9 @@ from tui_transformer.session.view_state import Shown, ViewState
 
 PATIENCE = float(os.environ.get("PATIENCE", 60.0))
 """Seconds after which a test gives up waiting, however busy the machine is; fewer where tests are to fail."""
+
+TOOLS = (*(name for each in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)$", each.action)), "vocabulary")
+"""What the main screen opens; the vocabulary by the action that shows it."""
 
 WIDE, MEDIUM, NARROW, SMALL = (160, 45), (100, 30), (80, 24), (40, 12)
 

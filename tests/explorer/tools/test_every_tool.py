@@ -7,21 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import NARROW, WIDE, exploring
+from driving import NARROW, TOOLS, WIDE, exploring
 
 from tui_transformer import Scale, Set
 from tui_transformer.analysis.score import TokenScore
 from tui_transformer.explorer import tools
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.explorer.tools.score import _shade
 from tui_transformer.explorer.tools.sentence.lines import change_bar
 from tui_transformer.model.options import ModelOptions
-
-NAMED = {name for action in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)$", action.action)}
-"""The tools that actions of the main screen open."""
-
 
 NEEDED = {
     "circuits": "there are no circuits",
@@ -41,13 +36,10 @@ NEEDED = {
 """What tools say that the model of attention alone does not have."""
 
 
-def test_every_action_opens_a_tool_and_every_tool_has_one():
-    assert {*NAMED, "vocabulary"} == set(TOOLS)  # the vocabulary is opened by the action that shows it
-
-
-def test_every_folder_is_one_of_a_tool():
+def test_every_tool_has_an_action_and_every_folder_is_one_of_a_tool():
     folder = Path(tools.__path__[0])
     source = (folder / "opening.py").read_text(encoding="utf-8")
+    assert {*re.findall(r'case "([\w-]+)":', source)} == {name for name in TOOLS if "-" not in name}
     screens = {path.parent.name for path in folder.glob("*/screen.py")}
     assert screens <= set(re.findall(r"explorer\.tools\.(\w+)", source))
 
@@ -60,7 +52,7 @@ async def test_every_tool_is_opened_and_left_also_where_nothing_is_a_number(mode
         assert np.isnan(session.trace[session.trace.program.logits]).any()
     async with exploring(WIDE if broken else NARROW, session=session) as explorer:
         for name in TOOLS:
-            TOOLS[name](explorer.parts.port)
+            open_tool(name, explorer.parts.port)
             await explorer.settled()
             if explorer.app.screen is not explorer.main:
                 await explorer.press("down")
@@ -74,7 +66,7 @@ async def test_every_tool_is_opened_and_left_also_where_nothing_is_a_number(mode
 async def test_a_tool_says_what_it_needs_and_the_model_does_not_have():
     async with exploring(NARROW, model="attention") as explorer:
         for name, said in NEEDED.items():
-            TOOLS[name](explorer.parts.port)
+            open_tool(name, explorer.parts.port)
             await explorer.settled()
             assert explorer.app.screen is explorer.main, name
             assert said in explorer.messages[-1], name

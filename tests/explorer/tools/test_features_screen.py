@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from tui_transformer.engine.changes import Scale
 from tui_transformer.explorer.tools.features import FeaturesScreen
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.model.model import Model
 from tui_transformer.session.position import Position
@@ -20,7 +20,7 @@ AT, TEXT = "decoder.1.output", "Once there was a small girl called Mira, who liv
 async def opened(explorer: Explorer, token: int) -> FeaturesScreen:
     explorer.parts.port.visit(Position("decoder.1.feed_forward.residual", Place(0, token, 0)))
     await explorer.settled()
-    TOOLS["features"](explorer.parts.port)
+    open_tool("features", explorer.parts.port)
     return await explorer.front(FeaturesScreen, lambda screen: screen.found)
 
 

@@ -11,7 +11,7 @@ from reference import REFERENCES
 from tui_transformer import Graph, InputError, graph
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.explorer.tools.graph import MOST_NAME, NEURONS, GraphScreen, Walked
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.session.view_state import Measure
 
 TEXT = "Once there was a small girl called Anna, who lived by the sea with a duck. One day"
@@ -19,7 +19,7 @@ IDS = (2, 5, 3, 6, 4)
 
 
 async def opened(explorer: Explorer) -> GraphScreen:
-    TOOLS["graph"](explorer.parts.port)
+    open_tool("graph", explorer.parts.port)
     return await explorer.front(GraphScreen, lambda screen: screen.walked)
 
 
@@ -58,7 +58,7 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         await explorer.settled()
         position = explorer.parts.explored.position
         assert (position.stop, position.place.head, position.place.row) == (node.step, node.number, node.token)
-        TOOLS["features"](explorer.parts.port)
+        open_tool("features", explorer.parts.port)
         await explorer.settled()
         await explorer.press("escape")
         screen = await opened(explorer)

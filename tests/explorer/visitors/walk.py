@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import driving
-from driving import NARROW, Explorer, exploring
+from driving import NARROW, TOOLS, Explorer, exploring
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
@@ -31,7 +31,6 @@ from tui_transformer.explorer.shell.form import Choice, Form
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.compare import offers
 from tui_transformer.explorer.tools.open import OpenScreen
-from tui_transformer.explorer.tools.opening import TOOLS
 
 Ask = Callable[[Explorer], Awaitable[Screen[Any]]]
 

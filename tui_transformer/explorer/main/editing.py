@@ -16,7 +16,7 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.session.answer_summary import answer_cost
 from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
@@ -54,7 +54,7 @@ class Editing:
         if session.backward:
             self._port.change(session.with_overlay(NOTHING))
         elif not session.has_loss:
-            TOOLS["targets"](self._port)
+            open_tool("targets", self._port)
         elif session.targets is None and session.scalar is None:
 
             def set_out(found: Session) -> None:

@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.records import replace
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
@@ -265,7 +265,7 @@ class Navigation:
     def follow_vocabulary(self) -> None:
         """Go to the vocabulary, where the model has one; from there, open another one."""
         if self.position.stop == VOCABULARY:
-            TOOLS["vocabulary"](self)
+            open_tool("vocabulary", self)
         elif self.session.model.vocabulary is None:
             self.say("this model has no vocabulary")
         else:

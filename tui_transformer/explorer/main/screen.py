@@ -38,7 +38,7 @@ from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.tools.opening import TOOLS, palette_commands
+from tui_transformer.explorer.tools.opening import open_tool, palette_commands
 from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
@@ -288,7 +288,7 @@ class MainScreen(ExplorerScreen[None]):
             await self.focused.run_action("edge(-1, 0)")
 
     def action_open(self, name: str) -> None:
-        TOOLS[name](self.parts.port)
+        open_tool(name, self.parts.port)
 
     def commands(self) -> Iterable[SystemCommand]:
         """Commands of the palette that are no actions: every step, the models and tours of the program, settings."""

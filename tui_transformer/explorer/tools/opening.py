@@ -226,19 +226,6 @@ def _turn_item(port: Port, by: int) -> None:
     port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
 
 
-NAMES = (
-    *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "features", "generate"),
-    *("graph", "heads", "inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "poster"),
-    *("probes", "score", "settings"),
-    *("rollout", "similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
-    *("compare-sentence", "compare-dump", "compare-checkpoint", "compare-precision"),
-    *("ablate-head", "ablate-position", "ablate-head-mean", "ablate-position-mean"),
-    *("draw-again", "item-back", "item-next"),
-)
-TOOLS: Mapping[str, Callable[[Port], None]] = {name: partial(open_tool, name) for name in NAMES}
-"""How each tool is opened from what it is given."""
-
-
 def open_survey(results: Results, port: Port) -> None:
     """Show the results of a survey."""
     from tui_transformer.explorer.tools.survey import open_results
@@ -255,4 +242,4 @@ def palette_commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]
         title = f"Tour: {choice.says}" if choice.kind == "tour" else f"Open {choice.name} ({choice.source})"
         yield title, choice.name if choice.kind == "tour" else choice.says, partial(choose, port, choice)
     for field in (field for column in COLUMNS for field in column):
-        yield f"Setting: {field.label.strip()}", field.help, partial(TOOLS["settings"], port)
+        yield f"Setting: {field.label.strip()}", field.help, partial(open_tool, "settings", port)
