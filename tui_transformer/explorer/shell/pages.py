@@ -100,21 +100,10 @@ class MessageScreen(Dialog[None]):
     """A text of any length, as it is; lines that are too wide are folded."""
 
     ACTIONS = READER
-    DEFAULT_CSS = """
-    MessageScreen {
-        #box.-error {
-            border: round $error;
-            border-title-color: $error;
-        }
-    }
-    """
 
-    def __init__(self, title: str, text: str, kind: Literal["info", "error"] = "info") -> None:
+    def __init__(self, title: str, text: str) -> None:
         super().__init__(title)
-        self._text, self._kind = text, kind
+        self._text = text
 
     def text(self) -> Content:
         return plain(self._text)
-
-    def on_mount(self) -> None:
-        self.query_one("#box").set_class(self._kind == "error", "-error")
