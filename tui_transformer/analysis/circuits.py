@@ -24,6 +24,7 @@ from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import Linear, Project, Unembed
+from tui_transformer.engine.ops.attention import OfHeads
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -117,18 +118,26 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
     for attention in chosen:
         heads = attention.heads
         query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
-        shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
-        widths = query.shape[1] // heads, value.shape[1] * shared // heads
+        groups = trace.program.shape(f"{attention.sublayer}.key")[0]
+        widths = query.shape[1] // heads, value.shape[1] // groups
+        reading = [_product_of_heads(trace, f"{attention.sublayer}.{name}") for name in ("scores", "context")]
         for head in range(heads):
-            own, of = head * widths[0], head // shared
+            own = head * widths[0]
+            keys, values = (op.head_read(head, groups) for op in reading)
             yield Circuit(
                 attention,
                 head,
                 query[:, own : own + widths[0]],
-                key[:, of * widths[0] : (of + 1) * widths[0]],
-                value[:, of * widths[1] : (of + 1) * widths[1]],
+                key[:, keys * widths[0] : (keys + 1) * widths[0]],
+                value[:, values * widths[1] : (values + 1) * widths[1]],
                 output[head * widths[1] : (head + 1) * widths[1]],
             )
+
+
+def _product_of_heads(trace: Trace, name: str) -> OfHeads:
+    op = trace.program.step(name).op
+    op = getattr(op, "of", op)  # in a broken model multiplied by a number
+    return op if isinstance(op, OfHeads) else OfHeads()
 
 
 def words_of(trace: Trace) -> Words:

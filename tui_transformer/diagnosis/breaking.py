@@ -296,6 +296,14 @@ def _masks(trace: Trace) -> Iterator[tuple[Step, ops.Mask]]:
                 yield step, step.op
 
 
+def _tiled(trace: Trace, *_: object) -> Iterator[Step]:
+    for step in trace.program.steps:
+        op = step.op.of if isinstance(step.op, Times) else step.op  # of a head that is multiplied by a number
+        if isinstance(op, ops.Scores | ops.Context) and 1 < op.share < step.shape[0]:
+            read = tiled(with_op(step, op))
+            yield read if op is step.op else altered(step, of=read.op)
+
+
 def _softmaxes(trace: Trace) -> Iterator[Step]:
     return (step for step in trace.program.steps if isinstance(step.op, ops.Softmax) and step.square)
 
@@ -320,11 +328,7 @@ MAKES: Mapping[str, Make] = {
     "rotary-interleaved": lambda trace, *_: (
         paired_otherwise(step) for step in trace.program.steps if isinstance(step.op, ops.Rotate) and step.op.half > 1
     ),
-    "keys-tiled": lambda trace, *_: (
-        tiled(step)
-        for step in trace.program.steps
-        if isinstance(step.op, ops.Scores | ops.Context) and 1 < step.op.share < step.shape[0]
-    ),
+    "keys-tiled": _tiled,
     "softmax-axis": lambda trace, *_: (with_op(step, DownColumns()) for step in _softmaxes(trace)),
     "naive-softmax": lambda trace, *_: (with_op(step, NaiveSoftmax()) for step in _softmaxes(trace)),
     "temperature": _cooled,

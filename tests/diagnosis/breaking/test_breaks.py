@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer import Add, Metric, attribute, effects, every, gradients_of, graph, paths
+from tui_transformer import Add, Metric, attribute, circuits, effects, every, gradients_of, graph, paths
 from tui_transformer.analysis.statistics import residual_norms
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
 from tui_transformer.diagnosis.causes.cause import CPU
@@ -162,3 +162,16 @@ def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
     if name.startswith(("keys-tiled", "softmax-axis", "head")) and where != "bart":
         found = graph(trace, 5, heads=True)
         np.testing.assert_allclose(found.weights.sum(axis=1) + found.constants, found.sums, atol=1e-8)
+
+
+@pytest.mark.parametrize("halved", [(), ("head:decoder.0.self_attention:1=0.5",)])
+def test_the_circuits_of_tiled_key_heads_are_those_that_the_pass_reads(halved):
+    plain = Model.load(REFERENCES / "llama", device="cpu", dtype="float64").trace(ids=[5, 6, 7])
+    trace = broken(plain, ("keys-tiled", *halved))
+    for each in circuits(trace):
+        place = each.attention.sublayer
+        factor = 0.5 if halved and (place, each.head) == ("decoder.0.self_attention", 1) else 1
+        values = trace[trace.program.step(f"{place}.value").inputs[0]] @ each.value
+        written = trace[f"{place}.weights"][each.head] @ values * factor
+        assert np.allclose(written, trace[f"{place}.context"][each.head], atol=1e-12)
+        assert np.array_equal(each.key, trace[f"{place}.key.weight"][:, each.head % 2 * 8 :][:, :8])

@@ -178,6 +178,9 @@ def _share(scores: Source, index: Index, line: tuple[int | None, ...], place: in
 class _Tiled(OfHeads):
     """Query head i reads head i mod g of the other input, as where those are tiled; i ÷ share is right."""
 
+    def head_read(self, head: int, groups: int) -> int:
+        return head % groups
+
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         del inputs
         return (range(shape[0]), *region[1:])
@@ -197,7 +200,7 @@ class _Tiled(OfHeads):
         head, row, column = index
         first, second = sources
         line = (column, None) if self.by_rows else (None, column)
-        read = second.factor(head % second.shape[0], *line)
+        read = second.factor(self.head_read(head, second.shape[0]), *line)
         return single(product(self.sums[0], first.factor(head, row, None), read))
 
     explain_backward = by_the_pass

@@ -33,6 +33,11 @@ class OfHeads(Op):
     sums: ClassVar[tuple[str, str, str]]
     share: int = 1
 
+    def head_read(self, head: int, groups: int) -> int:
+        """Which of the heads of the second input, of so many, a query head reads."""
+        del groups
+        return head // self.share
+
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: Y = A Bᵀ or A B; ∂A = ∂Y B or ∂Y Bᵀ, ∂B = ∂Yᵀ A or Aᵀ ∂Y."""
         first, second = inputs
