@@ -102,6 +102,9 @@ def test_rollout_is_a_matrix_of_shares(run: Run) -> None:
     first = run("rollout", *BERT, "--layer", "0", "--format", "json").json["values"]
     np.testing.assert_allclose(first, (weights + np.eye(5)) / 2, rtol=1e-5)
     assert "R_l = Ã_l R_(l−1)" in run("rollout").out
+    sink = run("rollout", "--model", str(REFERENCES / "gpt_oss"), "--ids", "5,6,7", "--format", "json").json
+    assert np.array(sink["values"]).sum() == pytest.approx(3)
+    assert "rows made to sum to 1" in sink["formula"]
     assert run("rollout", "--format", "svg").out.startswith("<")
 
 

@@ -13,7 +13,7 @@ from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.step_view import placed, rollout_view
 from tui_transformer.views.view import Scale, View
 
-FORMULA = "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it"
+FORMULA = "Ã = (mean of the heads + I) ÷ 2, rows made to sum to 1, multiplied; values and feed-forward are not in it"
 
 
 class RolloutScreen(Overview, tool="rollout"):
