@@ -9,8 +9,11 @@ import pytest
 from reference import REFERENCES, with_settings
 from safetensors.numpy import load_file, save_file
 
+from tui_transformer.analysis.score import score
 from tui_transformer.cli.answer import Answer
+from tui_transformer.cli.metrics import backward
 from tui_transformer.cli.session import open_session
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
@@ -162,3 +165,13 @@ def test_the_decoder_reads_the_sentence_behind_its_start_token_in_commands_too(c
     session = open_session(Answer(ids="5,7,9,2", model=str(FOLDERS / "bart"), device="cpu"))
     assert session.trace["decoder.tokens"].reshape(-1).tolist() == [2, 5, 7, 9]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["bart", "opt"])
+def test_a_label_of_the_whole_text_has_no_loss_over_positions(name):
+    trace = load(name).trace(ids=READ)
+    for leads_back, targets in ((gradients, [1]), (backward, (1, 1, 1)), (backward, (1,))):
+        with pytest.raises(InputError, match="gives the whole text one label"):
+            leads_back(trace, targets)
+    with pytest.raises(InputError, match="gives words no probability"):
+        score(trace, [1])

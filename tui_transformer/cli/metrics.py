@@ -16,7 +16,7 @@ from tui_transformer.analysis.score import text_targets
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import LOGITS, Gradients, gradients
+from tui_transformer.engine.gradient import LOGITS, ONE_LABEL, Gradients, gradients
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
@@ -129,6 +129,8 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
     """The gradients of the mean cross-entropy, and one line about it."""
     if LOGITS not in trace.program.by_name:
         raise InputError(f"this model has no {LOGITS}: without them there is no loss, and no gradients")
+    if len(trace.program.axes(LOGITS)) < 2:
+        raise InputError(ONE_LABEL)
     positions = trace.program.shape(LOGITS)[0]
     if len(targets) != positions:
         raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")

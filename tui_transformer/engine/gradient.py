@@ -65,6 +65,9 @@ class Start:
     description: str
 
 
+ONE_LABEL = "this model gives the whole text one label: no loss over its positions leads back"
+
+
 def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> Gradients:
     """The loss of a trace's predictions and all its gradients.
 
@@ -115,6 +118,8 @@ def backward(
     """
     program = trace.program
     answer = program.logits or LOGITS
+    if len(program.axes(answer)) < 2:
+        raise InputError(ONE_LABEL)
     rows = _checked(targets, (trace.batch, *program.shape(answer)))
     steps = [step for step in reversed(program.steps[: program.places[answer] + 1]) if step.name in _learned(program)]
     left = Counter(name for step in steps for name in _reads(trace, step) if name not in program.weights)
