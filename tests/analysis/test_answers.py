@@ -83,12 +83,12 @@ def test_every_token_by_hand(short: Trace) -> None:
     assert scored.perplexity == pytest.approx(math.exp(-scored.log_probability / 2))
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_a_perplexity_of_what_is_no_number_is_none(short: Trace) -> None:
+def test_a_perplexity_and_a_rank_of_what_is_no_number_are_none(short: Trace) -> None:
     broken = short.edited([Scale("output.logits", 1e30), Scale("output.logits", 1e30)] * 6)
     scored = score(broken, TARGETS)
     assert np.isnan(scored.log_probability)
     assert np.isnan(scored.perplexity)
+    assert [token.rank for token in scored.tokens] == [0, 0]
 
 
 def test_what_cannot_be_scored_is_refused(short: Trace) -> None:

@@ -67,6 +67,13 @@ def test_heads_has_a_line_a_head_with_every_measure(run: Run) -> None:
     assert [float(row["first"]) for row in lowest] == sorted(highest)
 
 
+def test_what_is_no_number_has_no_rank(run: Run) -> None:
+    over = ("--edit", "output.logits *= 1e30", "--edit", "output.logits *= 1e30", "--format", "json")
+    for command in ("answer", "lens"):
+        assert {row["rank"] for row in run(command, *GPT2, *over).json} == {None}
+    assert {row["rank"] for row in run("score", *GPT2, *over).json["tokens"]} == {None}
+
+
 def test_hidden_tokens_are_said_under_the_table_and_which_attention_it_is(run: Run) -> None:
     plain, hidden = run("heads", *BERT).out, run("heads", *BERT, "--hide-special").out
     assert "renormalised" not in plain

@@ -50,12 +50,14 @@ class Kind:
     distance: bool = False
 
 
+@np.errstate(invalid="ignore")  # of logits that overflowed
 def log_shares(logits: Host) -> Host:
     """Logarithm of softmax along the last axis, in float64."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
+@np.errstate(invalid="ignore")
 def divergences(before: Host, after: Host) -> Host:
     """Σ p (ln p − ln q) along the last axis, in nats, from ln p and ln q; a share of 0 before adds nothing."""
     terms = np.multiply(np.exp(before), before - after, where=~np.isneginf(before), out=np.zeros_like(before))

@@ -28,8 +28,8 @@ from tui_transformer.records import dataclass
 class TokenScore:
     """A token that was predicted, and the position that predicts it.
 
-    The most likely one has rank 1. Both numbers are in nats; the cross-entropy with label smoothing is more than −ln p
-    alone.
+    The most likely one has rank 1, and 0 where the logits are no numbers. Both numbers are in nats; the cross-entropy
+    with label smoothing is more than −ln p alone.
     """
 
     position: int
@@ -87,8 +87,8 @@ def score(
         raise UsageError(f"temperature {temperature:g} is not a number above 0, to {LARGEST_TEMPERATURE:,.0f}")
     if not 0 <= smoothing < 1:
         raise UsageError(f"label smoothing {smoothing:g} is not a number from 0 to below 1")
-    if LOGITS not in trace.program.by_name:
-        raise InputError(f"this model has no {LOGITS}: it gives words no probability")
+    if not trace.program.logits:
+        raise InputError(f"this model has no {LOGITS} of words: it gives words no probability")
     if all(target == NOT_COUNTED for target in targets):
         what = "decoder text" if trace.program.axes(LOGITS)[0].sequence == WRITTEN else "text"
         raise InputError(f"no token is predicted: give a {what} of two tokens or more")
@@ -98,7 +98,8 @@ def score(
         for position, shares in zip(block, log_shares(logits.astype(np.float64) / temperature), strict=True):
             target = targets[position]
             if target != NOT_COUNTED:
-                own, rank = float(shares[target]), 1 + int((shares > shares[target]).sum())
+                own = float(shares[target])
+                rank = 0 if math.isnan(own) else 1 + int((shares > own).sum())
                 entropy = -(1.0 - smoothing) * own - (smoothing * float(shares.mean()) if smoothing else 0.0)
                 scores.append(TokenScore(position, target, rank, own, entropy))
     return Score(tuple(scores))

@@ -66,7 +66,8 @@ class Answer(Edited):
             for rank, number in enumerate(leading(row, self.top).tolist(), 1):
                 of = ("", "") if word is None else (position, word(position))
                 share = None if shares is None else float(shares[position, number])
-                yield *of, rank, number, label(number), float(row[number]), share
+                place = None if math.isnan(row[number] if share is None else share) else rank
+                yield *of, place, number, label(number), float(row[number]), share
 
     def _positions(self, session: Session, *, first: bool) -> range:
         """Those that were asked for; else all real tokens, or the one where the model answers."""
@@ -86,7 +87,8 @@ class Answer(Edited):
             likeliest = likely_at(session.trace, position, self.top, self.temperature)
             for rank, each in enumerate(likeliest, 1):
                 word = session.labels.word(each.token)
-                yield position, label(position), rank, each.token, word, each.logit, each.probability
+                place = None if math.isnan(each.probability) else rank
+                yield position, label(position), place, each.token, word, each.logit, each.probability
 
 
 def _classifies(session: Session) -> bool:
@@ -128,8 +130,8 @@ class Score(Edited):
         label, rows = session.labels.of(session.trace.program.axes(LOGITS)[0]), list[Row]()
         for each in scored.tokens:
             own, word = each.log_probability, session.labels.word(each.token)
-            perplexity = math.exp(-own) if own > -math.log(1e308) else math.inf
-            shown = each.rank, each.probability, own, each.cross_entropy, perplexity
+            perplexity = math.inf if own <= -math.log(1e308) else math.exp(-own)
+            shown = each.rank or None, each.probability, own, each.cross_entropy, perplexity
             rows.append((each.position, label(each.position), each.token, word, *shown))
         total = scored.log_probability
         if self.format != "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -210,7 +211,8 @@ class Lens(Edited):
         layer = "embedding" if depth.layer < 0 else str(depth.layer)
         for token in tokens:
             for rank, (word, probability) in enumerate(words_at(spelled, token), 1):
-                yield layer, token, label(token), rank, word, session.labels.word(word), probability
+                place = None if math.isnan(probability) else rank
+                yield layer, token, label(token), place, word, session.labels.word(word), probability
 
     def _of_heads(self, session: Session) -> Table:
         """A line a word of every head, at one token: by default where the model answers."""

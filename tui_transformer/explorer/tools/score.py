@@ -111,7 +111,8 @@ class ScoreScreen(Dialog[None]):
         lines = [Content.styled(f"{fit('token', WORD)} {'p':>9} {'−ln p':>9} {'rank':>7}", "$foreground 65%")]
         for token in scored.tokens[:MOST]:
             word = fit(self.session.model.target_label(token.token), WORD)
-            lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {token.rank:>7,}"))
+            rank = f"{token.rank:,}" if token.rank else "–"
+            lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {rank:>7}"))
         if count > MOST:
             lines.append(Content(f"and {count - MOST:,} more"))
         return Content("\n").join([shaded, Content(""), *quiet, Content(""), *lines])
