@@ -65,8 +65,15 @@ def answers(session: Session) -> bool:
 
 def answer_position(session: Session) -> int:
     """Where the model gives its answer: at a masked token where there is one."""
-    place = masked(session)
-    return answer_positions(session.trace, folder=session.model.folder).start if place is None else place
+    return answer_rows(session).start
+
+
+def answer_rows(session: Session) -> range:
+    """The same as a range; where there are no logits, all rows that are no padding."""
+    place = masked(session) if answers(session) else None
+    if place is not None:
+        return range(place, place + 1)
+    return answer_positions(session.trace, folder=session.model.folder)
 
 
 def answer_cost(session: Session) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui_transformer.analysis.attentions import Report
-from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.score import text_targets
 from tui_transformer.analysis.statistics import norm
@@ -149,8 +148,9 @@ class Session(Sentences):
             loss = backward(trace, [self.loss_targets], visit)
             return Gradients(loss.mean, gradients, counted=loss.counted)
         from tui_transformer.analysis.input_attribution import start_of
+        from tui_transformer.session.answer_summary import answer_rows
 
-        value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
+        value, start = start_of(trace, metric, answer_rows(self))
         start = replace(start, description=metric.said(self.model.target_label))
         backward_from(trace, start, visit)
         return Gradients(value, gradients, start)

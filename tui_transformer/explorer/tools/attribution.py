@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.attribution import Attribution, Term, attribute
-from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import (
     POINTS,
     InputAttribution,
@@ -30,7 +29,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import dataclass
-from tui_transformer.session.answer_summary import measure_of, metric_of
+from tui_transformer.session.answer_summary import answer_position, answer_rows, measure_of, metric_of
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible
 
@@ -57,7 +56,7 @@ class TermsScreen(Overview, tool="terms"):
         def work(task: Task) -> Attribution:
             trace.compute(before=lambda step: task.report(step.name))
             task.report("the terms of the logit")
-            position = answer_positions(trace, folder=session.model.folder).start
+            position = answer_position(session)
             measure = measure_of(session)
             tokens = () if measure is None else measure.tokens
             if not tokens:
@@ -179,7 +178,7 @@ def open_inputs(port: Port) -> None:
 def attributed(session: Session, task: Task) -> Attributed:
     """Both, of the metric that was chosen, or of the logit of the most likely token."""
     trace, metric = session.trace, metric_of(session)
-    positions = answer_positions(trace, folder=session.model.folder)
+    positions = answer_rows(session)
     if metric is None:
         words = range(trace.program.shape(trace.program.logits)[1])
         metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))

@@ -279,3 +279,16 @@ async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -
         assert f"· logit of {words[0]} less that of {words[1]} " in explorer.messages[-1]
         await explorer.press("P")
         assert "[logit difference]" in explorer.text
+
+
+async def test_the_answer_to_a_masked_word_is_read_at_the_mask() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), text="the [MASK] cat") as explorer:
+        place = [token.text for token in explorer.session.encoding.tokens].index("[MASK]")
+        before = explorer.session.trace
+        screen = await complete(explorer, "A")
+        assert screen.positions == range(place, place + 1)
+        await explorer.press("enter")
+        await explorer.until(lambda: f"answer at position {place}, [MASK]" in explorer.messages[-1])
+        likely = before["output.probabilities"][place].argmax()
+        first = explorer.messages[-1].split(": ", 1)[1]
+        assert first.startswith(explorer.session.model.target_label(int(likely)))

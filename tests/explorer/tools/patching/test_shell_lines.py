@@ -39,6 +39,7 @@ CASES = {
     "mask": Case(ModelOptions("story"), None, "its fox", {"ids": (5, 6, 7, 8), "mask": (0, 1, 1, 1)}),
     "cut": Case(ModelOptions("copy", cut=True), "a b c d e f g h " * 9, "b b c d e f g h " * 9),
     "pair": Case(ModelOptions(str(REFERENCES / "bert")), "The waves", "The shore", {"pair": "a shore"}),
+    "masked word": Case(ModelOptions(str(REFERENCES / "bert")), "the [MASK] cat", "the [MASK] dog"),
     "own answer": Case(ModelOptions("question"), "where is the map ?", "who is the map ?", measure=Measure("loss", ())),
 }
 
