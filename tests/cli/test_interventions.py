@@ -118,6 +118,16 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
     assert "loss on 2 targets" in run("ablate", "--model", GPT2, "--ids", "4,5,6", "--metric", "loss").out
 
 
+def test_a_mask_is_of_the_other_sentence_too_where_that_has_as_many_tokens(run: Run) -> None:
+    step, model = "decoder.0.self_attention.output", Model.load(GPT2, device="cpu")
+    given = ("patch", step, "--model", GPT2, "--ids", "4,5,6", "--mask", "0,1,1", "--rows", "1", "--format", "json")
+    trace = model.trace(ids=[4, 5, 6], mask=[0, 1, 1])
+    for ids, mask in (([7, 5, 6], [0, 1, 1]), ([7, 5], None)):
+        moved = np.abs(model.trace(ids=ids, mask=mask)[step][1] - trace[step][1]).max()
+        steps = run(*given, "--from-ids", ",".join(map(str, ids))).json["steps"]
+        assert steps[0]["largest"] == pytest.approx(moved, rel=1e-5)
+
+
 def test_a_patch_gives_the_answer_of_the_sentence_that_it_is_from(run: Run) -> None:
     ended = run("patch", WEIGHTS, "--ids", "1,2,3", "--from-ids", "1,2,3")
     assert "\n0 of 13 steps from the edit on changed\n" in ended.out

@@ -113,15 +113,18 @@ class Patch(Featured):
         emit_experiment(session, what, patches, self.position, self, self.format)
 
     def _other(self, session: Session) -> Trace:
-        """The other sentence, framed and paired alike, with the same edits and what a decoder has written."""
+        """The other sentence, framed, paired and masked alike, with the same edits and what a decoder has written."""
         from tui_transformer.model.options import Reading
         from tui_transformer.session.open_session import session_of
 
         ids = None if self.from_ids is None else parsing.parse_ids(self.from_ids, "--from-ids")
         pair = None if self.from_text is None else session.pair
-        reading = Reading(self.from_text, ids, mask=self.token_mask(), pair=pair, decoder_ids=session.decoder_ids)
+        reading = Reading(self.from_text, ids, pair=pair, decoder_ids=session.decoder_ids)
         reading = replace(reading, decoder_text=session.decoder_text or None)
         other = session_of(session.model, reading, self.options())
+        mask = self.token_mask()
+        if mask is not None and len(mask) == len(other.encoding.ids):  # that of other tokens says nothing of these
+            other = replace(other, mask=mask)
         if self.from_text is not None:
             read(other.model, other.encoding, "the other sentence", other.framed.length(0))
         return other.base.edited(edits_of(self, other.model, other.base.program))
