@@ -277,6 +277,16 @@ def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_g
     assert found.word(found.nodes[-1]) == model.trace(ids=IDS).program.step("output.logits").axes[-1].words[1]
 
 
+@pytest.mark.parametrize(("ids", "mask"), [([5, 6, 7, 0, 0], [1, 1, 1, 0, 0]), ([0, 0, 5, 6, 7], [0, 0, 1, 1, 1])])
+def test_padding_is_no_node(ids: list[int], mask: list[int]) -> None:
+    model = Model.load("copy", dtype="float64", device="cpu")
+    plain, padded = graph(model.trace(ids=[5, 6, 7])), graph(model.trace(ids=ids, mask=mask))
+    assert {node.token for node in padded.nodes} == set(np.flatnonzero(mask).tolist())
+    if not mask[-1]:
+        assert list(map(str, padded.nodes)) == list(map(str, plain.nodes))
+        np.testing.assert_allclose(padded.influence, plain.influence, atol=1e-9)
+
+
 def test_what_cannot_be_is_refused_in_a_line() -> None:
     trace, story = reference("gpt2"), Model.load("story")
     refused = {

@@ -257,7 +257,7 @@ class _Building:
         self.followed += some.tolist()
 
     def _made(self) -> Graph:
-        """Nodes without influence are left out, but for tokens and logits."""
+        """Nodes without influence are left out, but for tokens that are no padding, and logits."""
         followed = np.array(self.followed)
         order = np.argsort(followed)
         weights, followed = self.weights[order], followed[order]
@@ -284,7 +284,14 @@ class _Building:
             answers=answers,
             title=self.held.trace.title,
         )
-        return whole.reduced((influence > 0.0) | tokens | (self.p > 0.0), weights, (1.0, 1.0))
+        return whole.reduced((influence > 0.0) | self._read() | (self.p > 0.0), weights, (1.0, 1.0))
+
+    def _read(self) -> Host:
+        """Of every node, whether it is a token that is no padding."""
+        trace, kind = self.held.trace, "embedding"
+        steps = {node.step for node in self.nodes if node.kind == kind}
+        real = {name: real_tokens(trace, trace.program.axes(name)[0]) for name in steps}
+        return np.array([node.kind == kind and bool(real[node.step][node.token]) for node in self.nodes])
 
     def _sums(self, followed: Host) -> Host:
         """What the edges and constants should sum to: pre-activations, lengths, logits."""
