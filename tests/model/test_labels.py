@@ -9,6 +9,7 @@ import pytest
 from reference import REFERENCES, with_settings
 from safetensors.numpy import load_file, save_file
 
+from tui_transformer.analysis.effects import counted_positions, effects
 from tui_transformer.analysis.score import score
 from tui_transformer.cli.answer import Answer
 from tui_transformer.cli.metrics import backward
@@ -152,6 +153,16 @@ def test_labels_of_sentences_with_and_without_padding(name):
     real = mask.astype(bool) if wanted.ndim == 3 else slice(None)
     np.testing.assert_allclose(logits[real], wanted[real], atol=1e-12)
     assert model.unread == ()
+
+
+@pytest.mark.parametrize("name", ["bart", "mbart", "t5"])
+def test_padding_moves_no_effect_on_the_states_of_a_decoder_that_reads_again(name):
+    model = load(name)
+    pad = model.config.pad_id
+    plain, padded = model.trace(ids=READ), model.trace(ids=[*READ, pad, pad], mask=[1, 1, 1, 1, 0, 0])
+    assert counted_positions(padded) == counted_positions(plain) == range(4)
+    for (target, one), (_, other) in zip(effects(plain, "head"), effects(padded, "head"), strict=True):
+        assert other.relative == pytest.approx(one.relative, rel=1e-9), target
 
 
 def test_the_decoder_reads_the_sentence_behind_its_start_token_in_commands_too(capsys):

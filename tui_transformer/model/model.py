@@ -32,6 +32,7 @@ from tui_transformer.model.texts import (
     givens_of,
     padded,
     segments_of,
+    until_last,
     without_past,
 )
 from tui_transformer.model.word_vectors import WordVectors
@@ -215,6 +216,9 @@ class Model(Texts):
             return self._trace(givens_of(np.zeros((1, self.config.max_length), dtype=np.int64), self.config), budget)
         rows, givens, several = self._source(text, ids, mask, pair, segments, cut=cut)
         givens |= self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
+        if self.reads_again:  # of a padded text one token more, in the place of the first that is padding
+            name = f"{DECODER}input.visible"
+            givens = {**givens, name: givens[name] & until_last(givens["input.visible"])}
         return self._trace(givens, budget, batched=several)
 
     def _source(

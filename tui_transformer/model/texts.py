@@ -233,8 +233,13 @@ def _places(rows: Host, visible: Host, config: BaseConfig) -> Host:
 def _until_end(rows: Host, config: BaseConfig) -> Host:
     """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
     ends = rows == (None if config.labels is None else config.labels.end_id)
-    visible: Host = np.logical_or.accumulate(ends[:, ::-1], axis=1)[:, ::-1] | ~ends.any(axis=1, keepdims=True)
-    return visible
+    return until_last(ends) | ~ends.any(axis=1, keepdims=True)
+
+
+def until_last(marks: Host) -> Host:
+    """True up to the last mark of every row."""
+    marked: Host = np.logical_or.accumulate(marks[:, ::-1], axis=1)[:, ::-1]
+    return marked
 
 
 def unpadded_ids(rows: Host, config: BaseConfig, *, begins: bool) -> Host:
