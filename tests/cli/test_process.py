@@ -128,6 +128,14 @@ def test_standard_output_that_takes_nothing_is_one_line(environment, arguments, 
     assert ended.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(("nothing",), 2), (("show", "--format", "q"), 2), (("show", "nothing"), 1)]
+)
+def test_messages_that_cannot_be_written_leave_the_code_as_it_is(environment, arguments, code) -> None:
+    for streams in ("2>/dev/full", "2>&-", ">/dev/full 2>/dev/full"):
+        assert _shell(environment, f"</dev/null {streams}", *arguments).returncode == code
+
+
 def test_standard_input_that_is_closed_has_no_texts(environment, tmp_path) -> None:
     arguments = ("survey", "-", "--model", "story", "--measure", "entropy", "--out", str(tmp_path / "a.csv"))
     ended = _shell(environment, "<&-", *arguments)

@@ -6,7 +6,6 @@ a signal.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -101,15 +100,23 @@ def _say_ended(code: object) -> None:
     if code in ends:
         command = sys.argv[1] if sys.argv[1:] and sys.argv[1] in COMMANDS else NAME
         writes = any(word.split("=")[0] == "--out" for word in sys.argv)
-        with contextlib.suppress(OSError):  # the terminal has gone
-            said = f"{NAME}: {command} was {ends[code]}"
-            typer.echo(said + ": what it had not finished is not written" * writes, err=True)
+        _say(f"{NAME}: {command} was {ends[code]}" + ": what it had not finished is not written" * writes)
+
+
+def _say(line: str) -> None:
+    """A line of a message; where it cannot be written, the code that the program ends with still says why."""
+    try:
+        typer.echo(line, err=True)
+    except OSError:
+        from tui_transformer.cli.output import discard_output
+
+        discard_output(sys.stderr)
 
 
 def _fail(message: str, code: int) -> NoReturn:
     from tui_transformer.text.display import visible
 
-    typer.echo(f"{NAME}: {visible(message)}", err=True)
+    _say(f"{NAME}: {visible(message)}")
     sys.exit(code)
 
 
@@ -120,7 +127,7 @@ def _fail_by_arguments(error: ClickException) -> NoReturn:
     said = io.StringIO()
     error.show(said)
     for line in said.getvalue().splitlines():
-        typer.echo(visible(line), err=True)
+        _say(visible(line))
     sys.exit(error.exit_code)
 
 
@@ -139,5 +146,5 @@ def _fail_by_output(error: OSError) -> NoReturn:
 def _fail_by_mistake(error: Exception) -> NoReturn:
     from tui_transformer.crash import message
 
-    typer.echo(f"{NAME}: {message(error)}", err=True)
+    _say(f"{NAME}: {message(error)}")
     sys.exit(FAILED)

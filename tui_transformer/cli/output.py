@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import typer
 
@@ -70,10 +70,10 @@ def not_written(error: OSError) -> str:
     return f"standard output: cannot be written: {error.strerror}"
 
 
-def discard_output() -> None:
-    """Nothing more is written at exit, where a second failure could not be caught."""
+def discard_output(stream: TextIO | None = None) -> None:
+    """Nothing more is written at exit, where a second failure could not be caught: on stdout, or another stream."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, (stream or sys.stdout).fileno())
 
 
 def deliver(pieces: Iterable[str], out: Path | None) -> None:
