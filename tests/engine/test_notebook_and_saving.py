@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import pickle
 import struct
 import xml.etree.ElementTree as ET
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tui_transformer import Ablate, Add, Metric, Model, Patch, attribute, circuits, gradients
+from tui_transformer import Ablate, Add, Metric, Model, Patch, attribute, circuits, effects, gradients, head_lens
 from tui_transformer.engine.export import SIDE, heat_map
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
@@ -178,6 +179,25 @@ def test_a_pickled_trace_gives_the_same_numbers_and_holds_no_weight(tmp_path):
         assert np.array_equal(again["output.logits"], each["output.logits"])
     again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
     assert (repr(again), again.config) == (repr(model), model.config)
+
+
+def written_again(each):
+    return pickle.loads(pickle.dumps(each))  # noqa: S301 - our own
+
+
+@pytest.mark.parametrize("again", [written_again, copy.copy, copy.deepcopy])
+def test_gradients_and_tables_are_pickled_and_copied_whole(trace, again):
+    computed = gradients(trace, [[5, 3, 6, -1]])
+    copied = again(computed)
+    assert (copied.loss, copied.counted, list(copied.values)) == (computed.loss, 3, list(computed.values))
+    for name, value in copied.values.items():
+        assert np.array_equal(value, computed.values[name])
+        assert not value.flags.writeable
+    for find in (lambda: effects(trace, "head"), lambda: circuits(trace), lambda: head_lens(trace, 1)):
+        table = find()
+        other = again(table)
+        assert table.rows() == other.rows() == find().rows()
+        assert len(other) == len(table) > 0
 
 
 def test_models_that_come_with_the_program_are_pickled_but_no_weights_that_are_in_memory_alone(trace):

@@ -81,6 +81,11 @@ class Found(Sequence[T]):
         """A flat dictionary for every row."""
         return [dict(cells) for result in self for cells in self._cells(result)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and written whole: what is still to be found is found first."""
+        results = list(self)
+        return _known, (results, [[*self._cells(result)] for result in results])
+
     def __call__(self) -> list[dict[str, Any]]:
         """As `rows`."""
         return self.rows()
@@ -89,6 +94,12 @@ class Found(Sequence[T]):
         there = ", ".join(map(repr, self._there[:SHOWN]))
         more = f", … ({len(self._there)} so far)" if len(self._there) > SHOWN else ""
         return f"<Found [{there}{more}]{'' if self._whole else ', more are found when they are asked for'}>"
+
+
+def _known(results: list[T], rows: Sequence[Sequence[Cells]]) -> Found[T]:
+    """A table that was written, with the rows of every result."""
+    own = {id(result): each for result, each in zip(results, rows, strict=True)}
+    return Found(results, lambda result: own[id(result)])
 
 
 class Again(Found[T]):

@@ -47,9 +47,19 @@ class Gradients:
         """Bytes of all of them."""
         return sum(each.nbytes for each in self.values.values())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_again, (self.loss, dict(self.values), self.start, self.counted)
+
     def __repr__(self) -> str:
         of = "loss" if self.start is None else self.start.description
         return f"<Gradients of {of} {self.loss:.6g}: {len(self.values)} steps and weights>"
+
+
+def _read_again(loss: float, values: dict[str, Host], start: Start | None, counted: int) -> Gradients:
+    """Gradients that were copied or written; read-only again."""
+    for value in values.values():
+        value.flags.writeable = False
+    return Gradients(loss, MappingProxyType(values), start, counted)
 
 
 @dataclass(frozen=True, eq=False)
