@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tui_transformer.engine.edits import Ablate, Edit
@@ -114,3 +115,22 @@ def test_padding_is_no_target_and_predicts_none():
     single = open_session(ModelOptions("story", device="cpu"), None, (5, 0), mask=(1, 0))
     assert single.answers_once
     assert single.loss_targets[1:] == (-1,)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_whole_head_that_is_ablated_is_so_in_another_sentence_and_a_position_is_not(mean):
+    session = open_session(ModelOptions(model="story"), "the fox", None)
+    program, attention = session.base.program, "decoder.0.self_attention"
+    head, position = (parse(each).edits(program, mean=mean) for each in (f"head:{attention}:1", "position:0"))
+    longer = "the fox found a crow"
+    for other in (
+        session.with_edits(*head, *position).with_text(longer),
+        session.with_edits(*head, *position).with_overlay(Overlay("trace", "other", text=longer)).other,
+    ):
+        right = open_session(ModelOptions(model="story"), longer, None)
+        edited = right.with_edits(*parse(f"head:{attention}:1").edits(right.base.program, mean=mean))
+        assert len(other.edits) == 1
+        assert np.array_equal(other.trace["output.logits"], edited.trace["output.logits"])
+    alone = open_session(ModelOptions(model="story"), None, (5,))  # the row of the only token is that token
+    gone = alone.with_edits(*parse("position:0").edits(alone.base.program, mean=mean))
+    assert gone.with_text(longer).edits == ()

@@ -316,10 +316,29 @@ def standing(program: Program, change: Change) -> Change:
 
 def is_of_any_text(program: Program, change: Change) -> bool:
     """Whether a change of a step is meant for texts of every length: it names no token, and has no value for each."""
+    if isinstance(change, Ablate):
+        return _covers_rows(program, change)
     if not isinstance(change, _Part) or change.rows is not None or _rows(change) > 1:
         return False
     of_tokens = program.axes(change.name)[-1].sequence
     return not of_tokens or (change.columns is None and np.ndim(change.values) == 0)
+
+
+def _covers_rows(program: Program, change: Ablate) -> bool:
+    """Of a single token, whose row is all rows, only where the rest of the region says that it is not the token."""
+    axes = program.axes(change.name)
+    if len(axes) < 2:
+        return False
+    *heads, rows, columns = (part == range(axis.size) for part, axis in zip(change.region, axes, strict=True))
+    return rows and (columns or not axes[-1].sequence) and (axes[-2].size > 1 or not all((*heads, columns)))
+
+
+def over_all(change: Change, program: Program, other: Program) -> Change:
+    """An ablation that covers an axis in a program as it covers that of another, of a text of another length."""
+    if not isinstance(change, Ablate) or change.name in program.weights or change.name not in other.by_name:
+        return change
+    shapes = zip(change.region, program.shape(change.name), other.shape(change.name), strict=True)
+    return replace(change, region=tuple(range(new) if part == range(old) else part for part, old, new in shapes))
 
 
 def _rows(change: _Part) -> int:

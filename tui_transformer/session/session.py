@@ -11,7 +11,7 @@ from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.score import text_targets
 from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text
+from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text, over_all
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients, backward, backward_from, kept_for_backward
 from tui_transformer.engine.gradient_explanation import has_gradient
@@ -336,6 +336,9 @@ class Session(Sentences):
         session = replace(self, **({"targets": None} | changes))
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
+        if session.edits:
+            made = tuple(over_all(edit, self.base.program, session.base.program) for edit in session.edits)
+            session = replace(session, edits=made, given=session.cache.keeping("tokens"))
         _ = session.trace
         overlay = session.overlay
         # what is beside it may have been made for the session before: for its loss, its edits, its tokens
