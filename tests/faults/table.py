@@ -172,8 +172,8 @@ FAULTS = (
     Fault(
         "a head reads the keys of a neighbour",
         "analysis/circuits.py",
-        "head * widths[0], head // shared",
-        "head * widths[0], head % (heads // shared)",
+        "return op.head_read(head, groups)",
+        "return head % groups",
         "tests/analysis/test_attribution.py::test_what_a_head_writes_is_its_part_of_the_attention[llama]",
     ),
     Fault(

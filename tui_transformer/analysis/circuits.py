@@ -120,10 +120,9 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
         query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
         groups = trace.program.shape(f"{attention.sublayer}.key")[0]
         widths = query.shape[1] // heads, value.shape[1] // groups
-        reading = [_product_of_heads(trace, f"{attention.sublayer}.{name}") for name in ("scores", "context")]
         for head in range(heads):
             own = head * widths[0]
-            keys, values = (op.head_read(head, groups) for op in reading)
+            keys, values = (_read_by(attention, trace, each, head, groups) for each in ("scores", "context"))
             yield Circuit(
                 attention,
                 head,
@@ -134,10 +133,11 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
             )
 
 
-def _product_of_heads(trace: Trace, name: str) -> OfHeads:
-    op = trace.program.step(name).op
+def _read_by(attention: Attention, trace: Trace, product: str, head: int, groups: int) -> int:
+    """Which of the key or value heads a head reads."""
+    op = trace.program.step(f"{attention.sublayer}.{product}").op
     op = getattr(op, "of", op)  # in a broken model multiplied by a number
-    return op if isinstance(op, OfHeads) else OfHeads()
+    return op.head_read(head, groups) if isinstance(op, OfHeads) else head * groups // attention.heads
 
 
 def words_of(trace: Trace) -> Words:

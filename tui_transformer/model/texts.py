@@ -233,7 +233,8 @@ def _places(rows: Host, visible: Host, config: BaseConfig) -> Host:
 def _until_end(rows: Host, config: BaseConfig) -> Host:
     """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
     ends = rows == (None if config.labels is None else config.labels.end_id)
-    return until_last(ends) | ~ends.any(axis=1, keepdims=True)
+    visible: Host = until_last(ends) | ~ends.any(axis=1, keepdims=True)
+    return visible
 
 
 def until_last(marks: Host) -> Host:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report
-from tui_transformer.analysis.effects import answer_positions, answer_step
+from tui_transformer.analysis.effects import answer_step
 from tui_transformer.analysis.metrics import METRICS, Metric, log_shares
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
@@ -65,15 +65,7 @@ def answers(session: Session) -> bool:
 
 def answer_position(session: Session) -> int:
     """Where the model gives its answer: at a masked token where there is one."""
-    return answer_rows(session).start
-
-
-def answer_rows(session: Session) -> range:
-    """The same as a range; where there are no logits, all rows that are no padding."""
-    place = masked(session) if answers(session) else None
-    if place is not None:
-        return range(place, place + 1)
-    return answer_positions(session.trace, folder=session.model.folder)
+    return session.answer_rows.start
 
 
 def answer_cost(session: Session) -> int:
@@ -102,14 +94,10 @@ def answer(session: Session, position: int | None = None, report: Report = lambd
     return guesses(session, answer_position(session) if position is None else position, 1, report)[0]
 
 
-MASKS = ("[MASK]", "<mask>")
-"""A token in whose place a word is predicted."""
-
-
 def describe(session: Session, report: Report) -> str:
     """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
     if answers(session):
-        place = masked(session)
+        place = session.masked
         likely = str(answer(session, place, report))
         return likely if place is None else f"{session.encoding.tokens[place].text} → {likely}"
     steps = session.trace.program.steps
@@ -129,14 +117,6 @@ def describe(session: Session, report: Report) -> str:
 def describe_cost(session: Session) -> int:
     """About how many operations that takes."""
     return answer_cost(session) if answers(session) else session.trace.pending((session.trace.program.steps[-1].name,))
-
-
-def masked(session: Session) -> int | None:
-    """The first token that is masked."""
-    if session.model.has_decoder or session.model.config.vocab_size == 0:
-        return None
-    tokens = session.encoding.tokens
-    return next((place for place, token in enumerate(tokens) if token.text in MASKS), None)
 
 
 def _label(session: Session, last: Step) -> str:

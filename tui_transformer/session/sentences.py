@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -22,6 +23,8 @@ from tui_transformer.views.step_view import Labels
 SOURCE, TARGET = "tokens", "decoder tokens"
 """The names of the token sequences."""
 
+MASKS = ("[MASK]", "<mask>")
+"""A token in whose place a word is predicted."""
 
 Result = TypeVar("Result")
 _MISSING: Any = object()
@@ -156,6 +159,21 @@ class Sentences:
     def predicted(self) -> Ids:
         """The tokens at whose positions predictions are made."""
         return (self.decoder_encoding or self.encoding).ids
+
+    @property
+    def masked(self) -> int | None:
+        """The first token that is masked."""
+        if self.model.has_decoder or self.model.config.vocab_size == 0:
+            return None
+        return next((place for place, token in enumerate(self.encoding.tokens) if token.text in MASKS), None)
+
+    @property
+    def answer_rows(self) -> range:
+        """Where the answer is read: at a masked token where there is one; without logits all rows but padding."""
+        place = self.masked if self.base.program.logits else None
+        if place is not None:
+            return range(place, place + 1)
+        return answer_positions(self.base, folder=self.model.folder)
 
     def words_of(self, sequence: str) -> Vocabulary | None:
         """The words of a token sequence: a decoder may write others than its encoder reads."""

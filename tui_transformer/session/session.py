@@ -148,9 +148,8 @@ class Session(Sentences):
             loss = backward(trace, [self.loss_targets], visit)
             return Gradients(loss.mean, gradients, counted=loss.counted)
         from tui_transformer.analysis.input_attribution import start_of
-        from tui_transformer.session.answer_summary import answer_rows
 
-        value, start = start_of(trace, metric, answer_rows(self))
+        value, start = start_of(trace, metric, self.answer_rows)
         start = replace(start, description=metric.said(self.model.target_label))
         backward_from(trace, start, visit)
         return Gradients(value, gradients, start)

@@ -16,7 +16,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import Effects, Search, places, position_text, scopes, signed
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import replace
-from tui_transformer.session.answer_summary import answer_rows, guesses, metric_of, metric_said, on_targets
+from tui_transformer.session.answer_summary import guesses, metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -40,7 +40,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.scopes = scopes(self.session.trace.program, port.position.stop)
         self.at = 0
         self.mean = self.reverse = self.by_hand = False
-        self.positions = answer_rows(self.session)
+        self.positions = self.session.answer_rows
         work_on(self, lambda: self.search if self.search.missing else None, self._find, self._take)
 
     def begin(self) -> None:
@@ -134,7 +134,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
 
     def action_positions(self) -> None:
         if self.search.in_words:
-            answer = answer_rows(self.session)
+            answer = self.session.answer_rows
             self.positions = counted_positions(self.session.trace) if self.positions == answer else answer
             self.begin_again()
 
@@ -189,7 +189,7 @@ def answers(before: Session, after: Session, task: Task) -> str:
     """`answer at position 7, !: the 12.3 % … → a 9.0 % …, change of ln p(the) −0.31, divergence 0.05`."""
     for session in (before, after):
         session.trace.compute((answer_step(session.trace),), before=lambda step: task.report(step.name))
-    position = answer_rows(before)
+    position = before.answer_rows
     result = effect(before.trace, after.trace, position, metric=metric_of(before))
     if result.change is None or (result.value is None and result.divergence is None):
         return f"relative change of {answer_step(before.trace)} {signed(result.size)[1:]}"

@@ -29,7 +29,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import dataclass
-from tui_transformer.session.answer_summary import answer_position, answer_rows, measure_of, metric_of
+from tui_transformer.session.answer_summary import answer_position, measure_of, metric_of
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible
 
@@ -178,7 +178,7 @@ def open_inputs(port: Port) -> None:
 def attributed(session: Session, task: Task) -> Attributed:
     """Both, of the metric that was chosen, or of the logit of the most likely token."""
     trace, metric = session.trace, metric_of(session)
-    positions = answer_rows(session)
+    positions = session.answer_rows
     if metric is None:
         words = range(trace.program.shape(trace.program.logits)[1])
         metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))

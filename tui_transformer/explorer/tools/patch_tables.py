@@ -19,7 +19,7 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import PAUSE
 from tui_transformer.records import dataclass, field
-from tui_transformer.session.answer_summary import answer_rows, metric_of, metric_said, on_targets
+from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import path_view, placed, scale_for
 from tui_transformer.views.view import Axis, Scale, View, window_of
@@ -54,7 +54,7 @@ class TwoSentences:
 
     @cached_property
     def positions(self) -> range:
-        return answer_rows(self.session)
+        return self.session.answer_rows
 
     @property
     def metric(self) -> str:

@@ -26,7 +26,7 @@ from tui_transformer.explorer.tools.patch_tables import PatchTable, PathTable, r
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.answer_summary import masked, on_targets
+from tui_transformer.session.answer_summary import on_targets
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.open_session import shell_line, unwritten
 from tui_transformer.session.other_sentences import counterpart
@@ -177,7 +177,7 @@ class PatchingScreen(Overview, tool="patching"):
         metric = () if measure is None else ("--metric", measure.name)
         tokens = () if measure is None or not measure.tokens else ("--tokens", ",".join(map(str, measure.tokens)))
         right = ("--targets", ",".join(map(str, session.loss_targets))) if on_targets(measure) else ()
-        place = () if masked(session) is None else ("--position", str(table.positions.start))
+        place = () if session.masked is None else ("--position", str(table.positions.start))
         line = shell_line(session, "patch", *read, *table.options, *metric, *tokens, *right, *place)
         copy_line(self, line, unwritten(session), "what is broken" if session.breaks else "")
 
