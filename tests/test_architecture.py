@@ -44,22 +44,22 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_165, 38),
-    "cli": (7_280, 33),
+    "analysis": (8_195, 38),
+    "cli": (7_310, 33),
     "course": (2_780, 38),
-    "diagnosis": (6_965, 27),
-    "engine": (7_390, 33),
+    "diagnosis": (6_970, 27),
+    "engine": (7_430, 33),
     "explorer": (26_305, 125),
-    "features": (1_015, 5),
+    "features": (1_020, 5),
     "generation": (1_215, 6),
     "guide": (525, 3),
-    "learning": (2_265, 11),
-    "model": (10_435, 44),
+    "learning": (2_295, 11),
+    "model": (10_450, 44),
     "report": (1_355, 8),
-    "session": (6_530, 29),
+    "session": (6_560, 29),
     "survey": (1_685, 8),
     "text": (3_255, 17),
-    "views": (2_990, 15),
+    "views": (3_005, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 
