@@ -200,11 +200,11 @@ class GuardedApp(App[None]):
 
     # Beginning and end
 
-    def run(self, *arguments: Any, **named: Any) -> None:
+    def run(self, *arguments: Any, **named: Any) -> Any:
         """Run until the end; signals do afterwards what they did before, which asyncio would not have them do."""
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
         try:
-            super().run(*arguments, **named)
+            return super().run(*arguments, **named)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
