@@ -1,4 +1,4 @@
-"""All heads, links, rollout and lens in the whole explorer: what is shown, keys, sizes, colours, and large models."""
+"""Effects, all heads, links, rollout and lens in the explorer: what is shown, keys, sizes, colours, large models."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tui_transformer.analysis.measures import HEAD_MEASURES
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.explorer.tools.heads import HeadsScreen
 from tui_transformer.explorer.tools.lens import LensScreen
 from tui_transformer.explorer.tools.links import LinksScreen
@@ -24,13 +25,14 @@ from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.edit_format import changes
 from tui_transformer.session.position import Position
 
-SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
+SCREENS = {"A": AblateScreen, "H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
 SIZES = [WIDE, MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
 IDS = (2, 5, 7, 9, 5, 3)
 BERT = {"model": str(REFERENCES / "bert"), "ids": IDS}
 GPT2 = {"model": str(REFERENCES / "gpt2"), "ids": IDS}
 
 DONE = {
+    "A": lambda screen: not screen.search.missing,
     "H": lambda screen: not screen.measured.missing(),
     "K": lambda screen: not screen.waiting and screen.links,
     "R": lambda screen: screen.view is not None,
@@ -81,7 +83,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
             for size in SIZES:
                 await explorer.resize(*size)
                 await explorer.press("down", "right", "minus", "plus")
-            assert "esc back" in explorer.text
+            assert "? help" in explorer.text.splitlines()[-1]
             await explorer.press("escape")
             assert explorer.app.screen is explorer.main
 

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import NARROW, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer import Set
@@ -15,7 +15,6 @@ from tui_transformer.analysis import effects as measured
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import every
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.tools import effects as effect_search
 from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.model.options import ModelOptions
@@ -233,21 +232,6 @@ async def test_a_model_without_words_shows_relative_changes_and_nothing_else() -
         assert "no logits of words" in explorer.messages[-1]
         await explorer.press("enter")
         assert explorer.messages[-1].startswith("relative change of ")
-
-
-@pytest.mark.parametrize("color", [True, False])
-async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not color:
-        monkeypatch.setenv("NO_COLOR", "1")
-    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=(2, 5, 7, 9, 5, 3)) as explorer:
-        await complete(explorer, "A")
-        for size in [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]:
-            await explorer.resize(*size)
-            await explorer.press("down", "up")
-        assert "8 of 8 heads" in explorer.text
-        await explorer.press("?")
-        assert isinstance(explorer.app.screen, HelpScreen)
-        assert "Ablation" in explorer.text
 
 
 async def test_what_is_measured_is_chosen_in_the_table_and_holds_for_patches() -> None:
