@@ -29,19 +29,21 @@ def run(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> Run:
-    """The whole command in this process, in an empty folder: exit code and both streams."""
+    """The whole command in this process, in an empty folder: exit code, which may be named, and both streams."""
     usual = getattr(request.module, "USUAL", ())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
-    def command(*arguments: str) -> Ended:
+    def command(*arguments: str, code: int | None = None) -> Ended:
         named = not OF_A_MODEL & {*arguments[:1]} or "--model" in arguments
         monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments, *(() if named else usual)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         captured = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+        given = int(ended.value.code or 0)
+        assert code in (None, given), captured.err
+        return Ended(given, captured.out, captured.err)
 
     return command
 

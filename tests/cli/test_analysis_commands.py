@@ -148,9 +148,7 @@ def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
     assert f"affine maps fitted on {tuned[0].tokens} tokens of texts.txt" in run(*story[:-1], "text").out
     # an empty file
     Path("empty.txt").write_text("\n \n")
-    ended = run("lens", "--model", "story", "--tuned", "empty.txt")
-    assert ended.code == 1
-    assert "empty.txt: no text in it" in ended.err
+    assert "empty.txt: no text in it" in run("lens", "--model", "story", "--tuned", "empty.txt", code=1).err
 
 
 # Experts
@@ -211,8 +209,7 @@ def test_circuits_are_those_of_the_analysis(run: Run) -> None:
     assert {row["layer"] for row in rows} == {0}
     # they are of finite weights, of heads and of words
     for name in ("encoder.0.self_attention.query.weight", "embedding.tokens.weight[1]"):
-        ended = run("circuits", "--edit", f"{name} = inf")
-        assert (ended.code, "not finite" in ended.err) == (1, True)
+        assert "not finite" in run("circuits", "--edit", f"{name} = inf", code=1).err
 
 
 def test_a_matrix_of_a_head_is_shown_in_every_format(run: Run) -> None:

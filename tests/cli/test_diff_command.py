@@ -37,33 +37,26 @@ def traced(run: Run, folder: Path, name: str, *options: str) -> dict[str, np.nda
 
 
 def test_a_right_dump_is_the_same_and_a_wrong_one_is_told_what_to_mend(run: Run, wrong: Path) -> None:
-    ended = run("diff", "right.npz", "encoder", *SIZES)
-    assert ended.code == 0
+    ended = run("diff", "right.npz", "encoder", *SIZES, code=0)
     assert ended.out.splitlines()[-1] == "same: the 23 steps that were compared are the same, as far as rounding goes"
-    ended = run("diff", "wrong.npz", "encoder", *SIZES)
-    assert ended.code == 1
+    ended = run("diff", "wrong.npz", "encoder", *SIZES, code=1)
     assert "It matches when divided by √d_model: divide by √d_k = √2 instead of √8." in ended.out.splitlines()[-1]
     assert "differs first" in ended.out
     # the model may stand first
     assert run("diff", "encoder", "wrong.npz", *SIZES).code == 1
     # two traces
-    ended = run("diff", "right.npz", "wrong.npz", "--format", "json")
-    assert ended.code == 1
-    assert ended.json["first"]["step"] == SCALED
+    assert run("diff", "right.npz", "wrong.npz", "--format", "json", code=1).json["first"]["step"] == SCALED
 
 
 def test_as_json(run: Run, wrong: Path) -> None:
-    ended = run("diff", "wrong.npz", "encoder", *SIZES, "--format", "json")
-    assert ended.code == 1
+    ended = run("diff", "wrong.npz", "encoder", *SIZES, "--format", "json", code=1)
     report = ended.json
     assert list(report) == ["compared", "unmatched", "missing", "assumed", "first"]
     keys = ["step", "theirs", "index", "difference", "relative", "noise", "inputs_agree", "cause", "says"]
     assert list(report["first"]) == keys
     assert (report["first"]["step"], report["first"]["cause"]) == (SCALED, "scale-d_model")
     assert len(report["first"]["index"]) == 3
-    same = run("diff", "right.npz", "encoder", *SIZES, "--format", "json")
-    assert same.code == 0
-    assert same.json["first"] is None
+    assert run("diff", "right.npz", "encoder", *SIZES, "--format", "json", code=0).json["first"] is None
 
 
 def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
@@ -73,9 +66,7 @@ def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
         for name, array in (("Embedding", embedding), ("Positional encoding", positions[:, ::-1])):
             file.write(f"{name}:\n")
             np.savetxt(file, array, fmt="%.6g")
-    ended = run("diff", "run.log", "encoder", "--ids", "1,2,3")
-    assert ended.code == 1
-    assert "embedding.positions differs first" in ended.out
+    assert "embedding.positions differs first" in run("diff", "run.log", "encoder", "--ids", "1,2,3", code=1).out
     # a folder of arrays is a dump
     (tmp_path / "dump").mkdir()
     for name, array in arrays.items():
@@ -85,18 +76,14 @@ def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
 
 def test_a_dump_without_ids_is_compared_on_the_example_and_one_with_names_of_its_own_is_harmless(run, tmp_path) -> None:
     run("trace", "--out", "a.npz", "--model", "encoder", "--steps", "*.query")
-    ended = run("diff", "a.npz", "encoder")
-    assert ended.code == 0
+    ended = run("diff", "a.npz", "encoder", code=0)
     assert "assumed: the dump names no token IDs: the example sentence of the model is taken" in ended.out
     # a pickled dump prints the lines that convert it
     (tmp_path / "dump.pt").write_bytes(b"\x80")
-    ended = run("diff", "dump.pt", "encoder")
-    assert ended.code == 1
-    assert "import torch; from safetensors.torch import save_file" in ended.err
+    assert "import torch; from safetensors.torch import save_file" in run("diff", "dump.pt", "encoder", code=1).err
     # names are shown harmless
     np.savez(tmp_path / "a.npz", **{"evil\x1b[31m": np.zeros((2, 2)), "logits": np.zeros((3, 8))})
-    ended = run("diff", "a.npz", "encoder", "--ids", "1,2,3")
-    assert ended.code == 1
+    ended = run("diff", "a.npz", "encoder", "--ids", "1,2,3", code=1)
     assert "\x1b" not in ended.out + ended.err
 
 
@@ -106,14 +93,11 @@ def test_a_dump_of_several_sentences_is_compared_with_all_of_them_and_one_with_i
     given = ("--model", "encoder", "--text", "the waves crashed", "--text", "the shore")
     run("trace", "--out", "all.npz", "--steps", "*.query", *given)
     assert np.load("all.npz")["encoder.0.self_attention.query"].shape[0] == 2
-    ended = run("diff", "all.npz", *given)
-    assert ended.code == 0, ended.err
+    run("diff", "all.npz", *given, code=0)
     arrays = dict(np.load("all.npz"))
     arrays["encoder.0.self_attention.query"][1, 0, 1, 0] += 1
     np.savez("wrong.npz", **arrays)
-    ended = run("diff", "wrong.npz", *given)
-    assert ended.code == 1
-    assert "encoder.0.self_attention.query[1, 0, 1, 0] is" in ended.out
+    assert "encoder.0.self_attention.query[1, 0, 1, 0] is" in run("diff", "wrong.npz", *given, code=1).out
     np.savez("one.npz", **{name: array[1] for name, array in np.load("all.npz").items()})
     assert run("diff", "one.npz", *given, "--item", "1").code == 0
 
@@ -127,13 +111,10 @@ def test_one_cell_that_is_nan_is_one(run: Run, tmp_path: Path) -> None:
 
 def test_how_a_dump_is_written_is_said_and_what_open_needs(run: Run) -> None:
     for subject in ("pytorch", "transformers", "jax", "numpy", "cpp", "llama.cpp"):
-        ended = run("diff", "--how", subject)
-        assert ended.code == 0
-        assert "tui-transformer diff" in ended.out
+        assert "tui-transformer diff" in run("diff", "--how", subject, code=0).out
     np.savez("dump.npz", input_ids=np.arange(3))
     assert "the explorer needs a terminal" in run("diff", "dump.npz", "encoder", "--open").err
-    ended = run("diff", "encoder", "--open")
-    assert (ended.code, "name one of each" in ended.err) == (2, True)
+    assert "name one of each" in run("diff", "encoder", "--open", code=2).err
 
 
 def rows(array: np.ndarray) -> str:
@@ -161,17 +142,14 @@ def test_exit_codes_and_counts(run: Run, tmp_path: Path) -> None:
 def test_traces_of_which_one_holds_more_are_not_all_compared(run: Run, tmp_path: Path) -> None:
     traced(run, tmp_path, "a", *IDS)
     traced(run, tmp_path, "b", *IDS, "--steps", "*.query")
-    ended = run("diff", "a.npz", "b.npz")
-    assert ended.code == 3
-    assert "not all compared: the 1 steps" in ended.out
+    assert "not all compared: the 1 steps" in run("diff", "a.npz", "b.npz", code=3).out
 
 
 def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None:
     query = traced(run, tmp_path, "a", *IDS, *SIZES)["encoder.0.self_attention.query"]
     numbers = rows(query.transpose(1, 0, 2).reshape(3, -1))
     (tmp_path / "run.log").write_text(f"Tokens: [1, 2, 3]\nd_model: 8\nLayer 1\nQ:\n{numbers}odd:\n1.5 2\n")
-    ended = run("diff", "run.log", "encoder", *SIZES, "--matched")
-    assert ended.code == 3
+    ended = run("diff", "run.log", "encoder", *SIZES, "--matched", code=3)
     lines = [line.split("  ") for line in ended.out.splitlines()]
     said = {line[0].strip(): [each.strip() for each in line[1:] if each.strip()] for line in lines}
     assert said["Tokens"][1:] == ["input.ids", "the same"]
@@ -186,9 +164,7 @@ def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None
     }  # fmt: skip
     # nothing at all
     (tmp_path / "run.log").write_text("odd:\n1.5 2\n")
-    ended = run("diff", "run.log", "encoder", "--matched")
-    assert ended.code == 1
-    assert "not compared: no step of this name" in ended.out
+    assert "not compared: no step of this name" in run("diff", "run.log", "encoder", "--matched", code=1).out
 
 
 def test_the_sentence_that_is_wrong_is_said(run: Run, tmp_path: Path) -> None:
@@ -197,9 +173,7 @@ def test_the_sentence_that_is_wrong_is_said(run: Run, tmp_path: Path) -> None:
         logits = traced(run, tmp_path, str(i), "--model", "encoder", "--ids", ids)["output.logits"]
         text += f"Tokens: [{ids}]\nlogits:\n{rows(logits + 0.1 * i)}"
     (tmp_path / "run.log").write_text(text)
-    ended = run("diff", "run.log", "encoder")
-    assert ended.code == 1
-    assert "sentence 2: output.logits differs first" in ended.out
+    assert "sentence 2: output.logits differs first" in run("diff", "run.log", "encoder", code=1).out
     report = run("diff", "run.log", "encoder", "--format", "json").json
     assert (report["compared"], report["sentence"], report["first"]["step"]) == (2, 2, "output.logits")
 
@@ -260,8 +234,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
 
 def test_a_folder_and_a_quantized_file_of_it_are_compared_part_by_part(run: Run, written) -> None:
     quantized = written("Q4_1")
-    ended = run("diff", LLAMA, quantized, *TEXT)
-    assert ended.code == 1
+    ended = run("diff", LLAMA, quantized, *TEXT, code=1)
     lines = ended.out.splitlines()
     layers = [line.split()[0] for line in lines if line.startswith("decoder.") and " × " not in line][:2]
     assert layers == ["decoder.0.output", "decoder.1.output"]

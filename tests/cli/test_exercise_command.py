@@ -16,11 +16,9 @@ SOLUTION = open_course().find("scores").solution.read_text(encoding="utf-8")
 def test_an_exercise_from_its_start_to_the_end(run: Run, tmp_path: Path) -> None:
     assert "0 of 15 done" in run("exercise").out
     assert "wrote scores.py" in run("exercise", "start", "scores").out
-    unwritten = run("exercise", "check", "scores")
-    assert (unwritten.code, "is not written yet" in unwritten.out) == (1, True)
+    assert "is not written yet" in run("exercise", "check", "scores", code=1).out
     Path("scores.py").write_text(SOLUTION, encoding="utf-8")
-    done = run("exercise", "check", "scores")
-    assert done.code == 0
+    done = run("exercise", "check", "scores", code=0)
     assert " ".join(open_course().find("scores").learned.split()) in " ".join(done.out.split())
     assert "1 of 15 done. Next comes mask: Mask\nbegin with: tui-transformer exercise start mask" in done.out
     listed = run("exercise", "list").out
@@ -30,8 +28,7 @@ def test_an_exercise_from_its_start_to_the_end(run: Run, tmp_path: Path) -> None
 
 def test_what_is_wrong_is_explained(run: Run) -> None:
     Path("mine.py").write_text(SOLUTION.replace("query.shape[-1]", "32"), encoding="utf-8")
-    ended = run("exercise", "check", "scores", "mine.py")
-    assert ended.code == 1
+    ended = run("exercise", "check", "scores", "mine.py", code=1)
     assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in ended.out
     assert run("exercise", "check", "scores", "mine.py", "--json").json["cause"] == "scale-d_model"
     Path("scores.py").write_text("def scores(query, key):\n    return key\n", encoding="utf-8")
@@ -39,9 +36,7 @@ def test_what_is_wrong_is_explained(run: Run) -> None:
     assert "exercise hint scores; the right numbers: tui-transformer exercise open scores" in ended.out
     # a program
     command = f"{sys.executable} -c 'print(1)'"
-    ended = run("exercise", "check", "cross-entropy", "--command", command)
-    assert ended.code == 1
-    assert "loss is 1, and should be" in ended.out
+    assert "loss is 1, and should be" in run("exercise", "check", "cross-entropy", "--command", command, code=1).out
 
 
 def test_no_file_to_begin_with_takes_the_place_of_a_module_of_python(run: Run, tmp_path: Path) -> None:
@@ -94,8 +89,7 @@ def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run
     assert "runs with all your rights" in started
     assert "limits hold for each process of an answer alone" in started
     Path("scores.py").write_text(SOLUTION, encoding="utf-8")
-    ended = run("exercise", "check", "scores")
-    assert "limits hold for each process of an answer alone" in ended.err
+    assert "limits hold for each process of an answer alone" in run("exercise", "check", "scores").err
     for limit in ("--seconds", "--memory"):  # more than a system can count
         run("exercise", "check", "scores", limit, "1e300").refuses("--seconds and --memory are at most 1,000,000", 2)
 

@@ -38,8 +38,7 @@ def test_json_has_the_numbers_of_the_library_and_text_a_line_a_feature(run: Run)
 def test_features_that_are_named_and_their_labels(run: Run, tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("feature,label\n7,\x1b[31mthe sea\n")
     more = ("--at", "0.output", "--feature", "7,3", "--labels", str(tmp_path / "labels.csv"))
-    ended = run(*of("saelens-topk", *more))
-    assert "\x1b" not in ended.out
+    assert "\x1b" not in run(*of("saelens-topk", *more)).out
     rows = run(*of("saelens-topk", *more, "--format", "csv")).table
     assert [row["feature"] for row in rows] == ["7", "3"] * 3
     assert {row["label"] for row in rows} == {"\x1b[31mthe sea", ""}
@@ -62,8 +61,7 @@ def test_edits_reach_features_and_where_these_spell_no_words_that_is_said(run: R
     assert len(rows) == 3
     line = list(of("saelens-topk", "--at", "encoder.0.output", "--top", "1"))
     line[line.index("decoder")] = "encoder-decoder"
-    ended = run(*line)
-    assert ended.code == 0
+    ended = run(*line, code=0)
     assert "no words: " in ended.err
     assert all(row.split()[-2:] == ["–", "–"] for row in ended.out.splitlines()[1:4])
 

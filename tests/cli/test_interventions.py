@@ -149,21 +149,20 @@ def test_only_the_rows_and_heads_that_are_named_are_patched(run: Run) -> None:
     gap = np.abs(a - b)[np.ix_([1, 5], [0, 2, 3])]
     assert float(ended.table[0]["largest"]) == pytest.approx(float(gap.max()))
     # a row of a longer sentence
-    ended = run("patch", "encoder.0.output", "--text", "the waves", "--from-text", "the waves crashed", "--rows", "1")
-    assert ended.code == 0
+    ended = run(
+        "patch", "encoder.0.output", "--text", "the waves", "--from-text", "the waves crashed", "--rows", "1", code=0
+    )
     assert "encoder.0.output, rows 1 from the waves crashed" in ended.out
 
 
 def test_other_families_can_be_experimented_with(run: Run) -> None:
     for family in ("albert", "bart", "mixtral"):
         given = ("--model", str(REFERENCES / family), "--ids", "4,5,6")
-        ended = run("ablate", *given, "--each", "layer")
-        assert ended.code == 0, ended.err
+        ended = run("ablate", *given, "--each", "layer", code=0)
         target = ended.out.splitlines()[-1].split()[0]
         assert run("ablate", target, *given).code == 0
         step = f"{target.partition(':')[2]}.output"
-        ended = run("patch", step, *given, "--from-ids", "7,8,9", "--position", "all")
-        assert ended.code == 0, ended.err
+        ended = run("patch", step, *given, "--from-ids", "7,8,9", "--position", "all", code=0)
 
 
 def test_the_budget_does_not_change_what_is_said_and_progress_is_one_line_that_goes_away(run, monkeypatch) -> None:
@@ -302,8 +301,7 @@ def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.Monkey
     session = begun[0]
     name = session.base.program.named("0.output")
     np.testing.assert_allclose(session.trace[name][2], session.base[name][2] + 2, atol=1e-6)
-    ended = run(*EDITED, "--edit", "0.output")
-    assert (ended.code, "--edit: '0.output' is no edit: write STEP = 0" in ended.err) == (2, True)
+    assert "--edit: '0.output' is no edit: write STEP = 0" in run(*EDITED, "--edit", "0.output", code=2).err
     said = run("--plain", *EDITED, "--edit", "0.output[2] += 1").out
     assert "; edited: decoder.0.feed_forward.residual row 2 + 1; it answers" in said
 

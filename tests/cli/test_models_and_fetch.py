@@ -101,9 +101,7 @@ def test_whatever_goes_wrong_with_one_the_others_are_listed(run: Run, monkeypatc
     monkeypatch.setattr(checkpoint, "read_config", read)
     errors = [RuntimeError("odd"), RecursionError(), KeyError("x"), InputError("named"), OSError(5, "x")]
     while errors:
-        ended = run("models")
-        assert ended.code == 0
-        assert "writes very short stories" in ended.out
+        assert "writes very short stories" in run("models", code=0).out
         errors.pop()
     # a list of files that cannot be decoded belongs to no model
     install(site, "odd_package", [])
@@ -257,9 +255,7 @@ def test_what_goes_wrong_is_one_line(run: Run, hub: Hub, raised: Exception, prob
 def test_names_that_cannot_be_are_refused_before_anything_is_asked(run: Run, hub: Hub) -> None:
     hub.fails = lambda _: AssertionError("the hub was asked")
     for name in ("", "a b", "a/b/c", "https://hub/org/name", "../x", "-a", "a--b/c", "x" * 200):
-        ended = run("fetch", "--", name)
-        assert ended.code == 1
-        assert "write ORG/NAME" in ended.err
+        assert "write ORG/NAME" in run("fetch", "--", name, code=1).err
 
 
 def test_models_that_could_not_be_opened_or_have_no_room_are_not_fetched(run: Run, hub: Hub) -> None:

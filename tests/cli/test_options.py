@@ -144,8 +144,7 @@ SAME = {
 def test_a_list_given_again_is_the_list_between_commas(
     run: Run, command: tuple[str, ...], option: str, parts: tuple[str, ...]
 ) -> None:
-    again = run(*command, *(word for part in parts for word in (option, part)))
-    assert again.code == 0
+    again = run(*command, *(word for part in parts for word in (option, part)), code=0)
     assert again.out == run(*command, option, ",".join(parts)).out
     assert (again.out == run(*command, option, parts[-1]).out) == (command[0] == "generate")
 
@@ -178,8 +177,7 @@ def test_every_stop_that_is_given_ends_the_text(run: Run) -> None:
 
 def test_arguments_that_are_refused_are_quoted_harmlessly(run: Run) -> None:
     for arguments in (("\x1b[31m\u202e",), ("--\x1b[31m\u202e",), ("vocab", "list", "\x1b[31m\u202e")):
-        ended = run(*arguments)
-        assert ended.code == 2
+        ended = run(*arguments, code=2)
         assert "Error" in ended.err
         assert not {"\x1b", "\u202e"} & set(ended.err)
     err = run("vocab", "check", "a\x1b[31m").err

@@ -267,8 +267,7 @@ def _raising(error: BaseException) -> Callable[[], None]:
 
 def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(ZeroDivisionError("division by zero")))
-    ended = run("vocab", "list")
-    assert ended.code == 1
+    ended = run("vocab", "list", code=1)
     assert "Traceback" not in ended.err
     (report,) = (tmp_path / "state").rglob("*.txt")
     assert report.name in ended.err

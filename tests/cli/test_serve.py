@@ -98,8 +98,7 @@ def test_without_the_library_a_line_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     monkeypatch.delitem(sys.modules, "tui_transformer.cli.server", raising=False)
-    ended = run("serve")
-    assert ended.code == 1
+    ended = run("serve", code=1)
     assert ended.err == "tui-transformer: serve needs the extra serve: pip install 'tui-transformer[serve]'\n"
 
 
@@ -344,6 +343,5 @@ def test_what_visitors_can_do_is_said_before_it_begins(run, monkeypatch):
     monkeypatch.setattr(BoundedServer, "serve", lambda self: None)
     monkeypatch.setattr(serve, "_check_address", lambda host, port: None)
     for arguments, said in SAID.items():
-        ended = run("serve", *arguments)
-        assert ended.code == 0
+        ended = run("serve", *arguments, code=0)
         assert [each for each in said if each not in ended.err] == []

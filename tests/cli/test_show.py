@@ -44,8 +44,7 @@ def test_without_a_step_all_steps_are_listed_with_shape_and_formula(run: Run) ->
 
 def test_a_step_is_found_by_name_end_or_pattern(run: Run) -> None:
     for step in (SCORES, "scores", "self_attention.scores", "*.scores", "encoder.?.*.scores"):
-        ended = run("show", step)
-        assert ended.code == 0
+        ended = run("show", step, code=0)
         assert ended.out.startswith(f"{SCORES} · 8 × 8 × 8 · head 0 of 0 to 7\nQ Kᵀ\n")
         assert ended.err == ""
     out = run("show", "encoder.0.self_attention.[qk]*").out
@@ -127,8 +126,7 @@ def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
 
 
 def test_a_sentence_that_is_cut_is_said_and_ids_have_their_words(run: Run) -> None:
-    ended = run("show", "tokens", "--max-length", "4", "--cut", "--format", "csv")
-    assert ended.code == 0
+    ended = run("show", "tokens", "--max-length", "4", "--cut", "--format", "csv", code=0)
     assert len(ended.out.splitlines()) == 5
     assert "4 are left out" in ended.err
     assert "0 shore" in run("show", "tokens", "--ids", "6 1,0").out
@@ -161,8 +159,7 @@ QUESTION = ("--model", "question")
 
 
 def test_a_chart_is_text_with_all_curves_named_or_a_figure(run, tmp_path):
-    ended = run("chart", "embedding.positions", "--kind", "sines", *QUESTION)
-    assert ended.code == 0
+    ended = run("chart", "embedding.positions", "--kind", "sines", *QUESTION, code=0)
     lines = ended.out.splitlines()
     assert lines[1].split("   ")[:3] == ["* sin 0", "+ sin 2", "o sin 4"]
     assert max(map(len, lines)) <= 100
@@ -174,8 +171,9 @@ def test_a_chart_is_text_with_all_curves_named_or_a_figure(run, tmp_path):
     assert "query where @0" in out
     # a figure
     path = tmp_path / "distance.svg"
-    ended = run("chart", "embedding.positions", "--kind", "positions-by-distance", "--out", str(path), *QUESTION)
-    assert ended.code == 0
+    ended = run(
+        "chart", "embedding.positions", "--kind", "positions-by-distance", "--out", str(path), *QUESTION, code=0
+    )
     assert "PE·PEᵀ by distance" in path.read_text()
     ElementTree.fromstring(path.read_text())  # noqa: S314 - of our own figures
     assert run("chart", "weights", "--format", "svg", *QUESTION).out.startswith("<svg")
@@ -195,8 +193,7 @@ def test_the_cell_that_is_named_is_traced_back_or_else_the_largest(run: Run, tmp
     for name, begins in (("p.svg", b"<svg"), ("p.txt", b"0.98859 = "), ("p.png", b"\x89PNG")):
         if name.endswith("png"):
             pytest.importorskip("resvg_py")
-        ended = run("poster", "weights", "--model", "question", "--cell", "2,0,8", "--out", name)
-        assert ended.code == 0, ended.err
+        ended = run("poster", "weights", "--model", "question", "--cell", "2,0,8", "--out", name, code=0)
         assert (tmp_path / name).read_bytes().startswith(begins)
 
 

@@ -34,8 +34,7 @@ def model(folder: Path) -> tuple[str, ...]:
 
 
 def test_text_has_every_sentence_the_cosines_and_the_tokens(run: Run, folder: Path) -> None:
-    ended = run("similar", "a dog", "a cat", "the dog sleeps", *model(folder), "--top", "2")
-    assert ended.code == 0, ended.err
+    ended = run("similar", "a dog", "a cat", "the dog sleeps", *model(folder), "--top", "2", code=0)
     lines = ended.out.splitlines()
     assert lines[:3] == ["1  a dog", "2  a cat", "3  the dog sleeps"]
     assert lines[4].split() == ["cosine", "1", "2", "3"]
@@ -68,12 +67,9 @@ def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: P
         local_models.LocalModel(str(folder), "folder", folder),
     )
     monkeypatch.setattr(local_models, "local_models", lambda: places)
-    ended = run("similar", "a dog", "a cat")
-    assert ended.code == 0
-    assert ended.err.splitlines()[-1] == "vectors by small"
+    assert run("similar", "a dog", "a cat", code=0).err.splitlines()[-1] == "vectors by small"
     monkeypatch.setattr(local_models, "local_models", tuple)
-    none = run("similar", "a dog", "a cat")
-    assert (none.code, "--model" in none.err) == (1, True)
+    assert "--model" in run("similar", "a dog", "a cat", code=1).err
 
 
 @pytest.fixture
@@ -97,15 +93,15 @@ def test_more_tokens_are_read_than_the_folder_says_where_that_is_asked_for(run: 
     whole = Model.load(short, device="cpu", dtype="float64").trace(ids=ids)["pooled"]
     np.testing.assert_allclose(ended.json["values"], [whole], atol=1e-12)
     # such sentences are compared
-    ended = run("similar", LONG, "a dog", "--max-length", "8", *model(short))
-    assert (ended.code, FURTHER in ended.err) == (0, True)
+    ended = run("similar", LONG, "a dog", "--max-length", "8", *model(short), code=0)
+    assert FURTHER in ended.err
     # fewer are read without a word
     ended = run("show", "tokens", "--text", LONG, "--max-length", "4", "--cut", *model(short))
     assert ended.err == "the sentence is cut: the model reads 4 tokens, 4 are left out\n"
     # there are positions for so many
     for most, says in (("33", "has positions for 32 tokens and no more"), ("0", "max_length 0")):
-        ended = run("show", "tokens", "--text", "a dog", "--max-length", most, *model(short))
-        assert (ended.code, says in ended.err) == (2, True)
+        ended = run("show", "tokens", "--text", "a dog", "--max-length", most, *model(short), code=2)
+        assert says in ended.err
 
 
 def test_a_model_that_is_changed_and_the_explorer_read_so_many_too(run, short, monkeypatch) -> None:
@@ -148,8 +144,7 @@ def test_words_are_asked_as_the_pages_show_with_what_the_repository_has(run, mon
     assert f"pip install --no-deps {PACKAGE}" in README
     for command in OF_WORDS:
         monkeypatch.chdir(ROOT)
-        ended = run("similar", *shlex.split(command))
-        assert ended.code == 0, ended.err
+        ended = run("similar", *shlex.split(command), code=0)
         first = ended.out.splitlines()[1].split()
         assert (first[0], first[2]) == ("1", "queen")
 

@@ -47,8 +47,7 @@ def table(path: str) -> list[dict[str, str]]:
 
 
 def test_a_row_a_layer_head_and_measure(run: Run, corpus: str):
-    ended = run("survey", corpus, "--model", "copy", "--measure", "induction,previous", "--out", "heads.csv")
-    assert ended.code == 0, ended.err
+    ended = run("survey", corpus, "--model", "copy", "--measure", "induction,previous", "--out", "heads.csv", code=0)
     assert "40 texts" in ended.err
     rows = table("heads.csv")
     places = {(row["layer"], row["head"], row["measure"]) for row in rows}
@@ -63,8 +62,7 @@ def test_a_row_a_layer_head_and_measure(run: Run, corpus: str):
 def test_layers_top_and_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "The fox found a fox"}\n')))
     arguments = ("--model", "story", "--measure", "first", "--measure", "itself", "--layers", "0,2", "--top", "1")
-    ended = run("survey", "-", *arguments, "--out", "heads.json")
-    assert ended.code == 0, ended.err
+    run("survey", "-", *arguments, "--out", "heads.json", code=0)
     results = read_results(Path("heads.json"))
     assert {row.layer for row in results.rows} == {0, 2}
     assert {row.measure for row in results.rows} == {"first", "itself"}
@@ -105,9 +103,7 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
     assert ended.code == 130
     assert "stopped after 16 texts, which heads.csv.state holds: the same command goes on" in ended.err
     assert {row["count"] for row in table("heads.csv")} <= {"16"}
-    ended = run(*command)
-    assert ended.code == 0
-    assert "goes on with what heads.csv.state holds" in ended.err
+    assert "goes on with what heads.csv.state holds" in run(*command, code=0).err
     assert (Path("heads.csv").read_bytes(), Path("heads.examples.csv").read_bytes()) == (whole, examples)
     assert not Path("heads.csv.state").exists()
 
@@ -116,16 +112,14 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
 def test_what_is_stopped_before_anything_is_done_keeps_nothing(run: Run, corpus: str, monkeypatch):
     monkeypatch.setattr(Escape, "pressed", property(lambda _: True))
     monkeypatch.setattr(processes, "in_processes", lambda *_, **__: iter([None]))
-    ended = run("survey", corpus, "--model", "story", "--out", "heads.csv")
-    assert ended.code == 130
+    ended = run("survey", corpus, "--model", "story", "--out", "heads.csv", code=130)
     assert ended.err.endswith("stopped before the first texts were measured: nothing is kept\n")
     assert not list(Path().glob("heads*"))
 
 
 def test_ray_that_is_not_installed_is_said(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    ended = run("survey", "--ray", corpus, "--model", "story", "--out", "a.csv")
-    assert ended.code == 1
+    ended = run("survey", "--ray", corpus, "--model", "story", "--out", "a.csv", code=1)
     assert "--ray needs Ray: pip install 'tui-transformer[ray]'" in ended.err
 
 
@@ -186,8 +180,7 @@ def test_a_signal_is_remembered_and_the_second_is_as_usual():
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
 def test_two_workers_of_ray_give_what_one_process_gives(run: Run, corpus: str):
     assert run("survey", corpus, "--model", "story", "--out", "one.csv").code == 0
-    ended = run("survey", corpus, "--model", "story", "--out", "ray.csv", "--ray", "--workers", "2")
-    assert ended.code == 0, ended.err
+    run("survey", corpus, "--model", "story", "--out", "ray.csv", "--ray", "--workers", "2", code=0)
     for name in ("", ".examples"):
         assert Path(f"ray{name}.csv").read_bytes() == Path(f"one{name}.csv").read_bytes()
 
@@ -222,8 +215,7 @@ def test_features_of_a_dictionary_are_measured(run: Run, corpus: str):
     arrays = {"b_enc": np.zeros(12), "b_dec": np.zeros(width), "threshold": np.full(12, 3.0)}
     np.savez("params.npz", W_enc=encoder, W_dec=encoder.T, **arrays)
     line = ("survey", corpus, "--model", "story", "--features", "params.npz", "--top", "1")
-    ended = run(*line, "--at", "1.output", "--out", "features.csv")
-    assert ended.code == 0, ended.err
+    run(*line, "--at", "1.output", "--out", "features.csv", code=0)
     rows = table("features.csv")
     assert {(row["part"], row["layer"], row["measure"]) for row in rows} == {
         ("decoder.1.output", "1", "features"),

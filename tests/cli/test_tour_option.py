@@ -93,16 +93,14 @@ def test_a_tour_of_any_model_chooses_none_and_a_lecture_may_name_its_own(run: Ru
 def test_notes_are_of_a_tour_and_told_to_nobody_else(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("next\n"))
     (tmp_path / "mine.toml").write_text(LECTURE)
-    ended = run("--plain", "--model", "question", "--tour", "mine.toml", "--notes", "notes.txt")
-    assert ended.code == 0, ended.err
+    ended = run("--plain", "--model", "question", "--tour", "mine.toml", "--notes", "notes.txt", code=0)
     assert "Ask first." not in ended.out
     said = (tmp_path / "notes.txt").read_text()
     assert "Stop 1 of 2 · Weights\nAsk first.\nThen: Without it\n" in said
     assert said.endswith("Stop 2 of 2 · Without it\nThe last stop.\n\n")
-    alone = run("--plain", "--notes", "notes.txt")
-    assert (alone.code, "--tour" in alone.err) == (2, True)
-    nowhere = run("--plain", "--tour", "question", "--notes", "nowhere/notes.txt")
-    assert (nowhere.code, "nowhere/notes.txt: cannot be written" in nowhere.err) == (1, True)
+    assert "--tour" in run("--plain", "--notes", "notes.txt", code=2).err
+    nowhere = run("--plain", "--tour", "question", "--notes", "nowhere/notes.txt", code=1)
+    assert "nowhere/notes.txt: cannot be written" in nowhere.err
 
 
 def test_dashes_and_underscores_are_the_same_in_names_of_models_and_tours(tmp_path: Path, run: Run) -> None:
@@ -175,8 +173,7 @@ ablate = ["head:encoder.0.self_attention:2"]
 
 def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
     (tmp_path / "mine.toml").write_text(LECTURE)
-    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x30")
-    assert ended.code == 0, ended.err
+    run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "100x30", code=0)
     names = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert names == ["01-first-one.png", "01-first-one.svg", "02-second.png", "02-second.svg"]
     first, second = (
@@ -196,8 +193,7 @@ def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
 def test_without_the_library_svg_alone_is_written(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     (tmp_path / "mine.toml").write_text('[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n')
-    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "40x12")
-    assert ended.code == 0
+    ended = run("record", "mine.toml", "--model", "question", "--out", "pictures", "--size", "40x12", code=0)
     assert "pip install 'tui-transformer[record]'" in ended.err
     assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["01-a.svg"]
 
@@ -257,8 +253,7 @@ def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, m
     (tmp_path / "mine.toml").write_text(EXAMPLE)
     monkeypatch.setattr("sys.stdin", io.StringIO("next\nanswer 2\nnext\n"))
     opens = next(line for line in COMMANDS.splitlines() if "--notes" in line)
-    ended = run("--plain", *shlex.split(opens)[1:])
-    assert ended.code == 0, ended.err
+    ended = run("--plain", *shlex.split(opens)[1:], code=0)
     assert "Model question, " in ended.out
     told = [line for line in ended.out.splitlines() if "Stop " in line]
     assert [re.findall(r"Stop \d of 3, [^:]+", line)[0] for line in told] == [

@@ -44,8 +44,7 @@ def logged(path: Path) -> list[dict[str, str]]:
 
 def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: Path) -> None:
     options = ("--task", "next-word", "--out", "run", "--steps", "12", *SMALL)
-    ended = run("train", str(text), *options, "--log", "log.jsonl")
-    assert ended.code == 0
+    ended = run("train", str(text), *options, "--log", "log.jsonl", code=0)
     assert re.search(r"^steps +12$", ended.out, re.MULTILINE)
     assert re.search(r"^validation loss +\d+\.\d+$", ended.out, re.MULTILINE)
     assert re.search(r"^perplexity +\d", ended.out, re.MULTILINE)
@@ -54,17 +53,14 @@ def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: P
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 12
     assert "decoder.0" in json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["norms"]
     assert Model.load(tmp_path / "run", device="cpu").encode("Once there was").ids
-    shown = run("show", "scores", "--model", "run", "--text", "Once there was")
-    assert shown.code == 0
+    run("show", "scores", "--model", "run", "--text", "Once there was", code=0)
     assert run("trace", "--out", "a.npz", "--model", "run/checkpoints/000000", "--text", "Once").code == 0
 
 
 def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path, tmp_path: Path) -> None:
     options = ("--task", "next-word", "--out", "run", *SMALL)
     assert run("train", str(text), *options, "--steps", "2").code == 0
-    again = run("train", str(text), *options, "--steps", "2")
-    assert again.code == 1
-    assert "--resume" in again.err
+    assert "--resume" in run("train", str(text), *options, "--steps", "2", code=1).err
     assert "all 2 steps are made" in run("train", "--out", "run", "--resume").err
     assert "--batch 5: the run has 4" in run("train", "--out", "run", "--resume", "--batch", "5").err
     assert run("train", str(text), *options, "--steps", "4", "--resume").code == 0
@@ -76,8 +72,7 @@ def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path, 
 
 def test_nan_stops_with_its_step_and_leaves_the_checkpoint(run: Run, text: Path, tmp_path: Path) -> None:
     options = ("--task", "next-word", "--out", "run", "--steps", "9", "--warm-up", "0", "--clip", "0", *SMALL)
-    ended = run("train", str(text), *options, "--optimizer", "sgd", "--learning-rate", "100000")
-    assert ended.code == 1
+    ended = run("train", str(text), *options, "--optimizer", "sgd", "--learning-rate", "100000", code=1)
     said = r"step \d+: the loss is \S+ NaN or infinity began in \S+, in layer (decoder|output)\S*: use"
     assert re.search(said, ended.err)
     assert Model.load(tmp_path / "run", device="cpu")

@@ -16,8 +16,7 @@ from tui_transformer.model.model import Model
 
 def test_the_command_learns_one_and_tells_how_good_it_is(run: Run, tmp_path: Path):
     options = ("--recipe", "copy", "--at", "decoder.0.output", "--out", "d", "--device", "cpu")
-    ended = run("train", "--features", "48", *options, "--active", "5", "--steps", "4", "--batch", "64")
-    assert ended.code == 0, ended.err
+    ended = run("train", "--features", "48", *options, "--active", "5", "--steps", "4", "--batch", "64", code=0)
     assert "48, 5 active at a token" in ended.out
     assert "step 4 of 4" in ended.err
     assert json.loads((tmp_path / "d/cfg.json").read_text())["k"] == 5

@@ -65,8 +65,7 @@ def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> No
     )
     assert own == whole[1:-1]
     assert [(each["start"], each["end"]) for each in (whole[0], whole[-1])] == [(0, 0), (5, 5)]
-    nothing = run("vocab", "tokens", "", "--vocab", roberta, "--format", "json", "--no-special")
-    assert nothing.json == {"tokens": []}
+    assert run("vocab", "tokens", "", "--vocab", roberta, "--format", "json", "--no-special").json == {"tokens": []}
 
 
 def test_info_says_what_is_used_and_why(run: Run) -> None:
@@ -148,8 +147,7 @@ def test_a_terminal_gets_no_control_characters_of_the_text(run: Run, tmp_path: P
     (tmp_path / "odd.txt").write_text("\x1b[31m\u202e \x07", encoding="utf-8")
     assert "\x1b\n" in run("vocab", "build", "odd.txt").out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    ended = run("vocab", "build", "odd.txt")
-    assert ended.code == 0
+    ended = run("vocab", "build", "odd.txt", code=0)
     assert not {"\x1b", "\u202e", "\x07"} & set(ended.out)
 
 
@@ -220,8 +218,7 @@ def test_what_is_exported_opens_and_gives_the_same_answer(run: Run, tmp_path: Pa
 def test_the_commands_of_the_page_run_one_after_another(run: Run, tmp_path: Path) -> None:
     del tmp_path  # the commands run in it
     for line in block("sh").splitlines():
-        ended = run(*shlex.split(line)[1:])
-        assert ended.code == 0, ended.err
+        run(*shlex.split(line)[1:], code=0)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
@@ -237,8 +234,7 @@ def test_a_program_in_cpp_writes_a_folder_that_opens(run: Run, tmp_path: Path) -
         numbers = np.fromfile(tmp_path / "mine" / f"{name}.f32", "<f4")
         np.testing.assert_array_equal(trace[name].reshape(-1), numbers)
     assert trace["output.logits"].shape == (3, 6)
-    ended = run("show", "0.self_attention.weights", "--model", "mine", "--text", "the waves crashed", "--head", "2")
-    assert ended.code == 0, ended.err
+    run("show", "0.self_attention.weights", "--model", "mine", "--text", "the waves crashed", "--head", "2", code=0)
 
 
 def test_a_program_in_numpy_writes_a_folder_that_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

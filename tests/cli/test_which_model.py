@@ -56,8 +56,7 @@ SAID = "2 of 7 words of the sentence are not in the vocabulary of question: Zorr
 
 def test_unknown_words_are_counted_and_named_on_standard_error(run: Run) -> None:
     for command in ("answer", "heads", "links", "rollout", "lens", "ablate", "show"):
-        ended = run(command, "--text", SENTENCE)
-        assert ended.code == 0
+        ended = run(command, "--text", SENTENCE, code=0)
         assert SAID in ended.err
         assert SAID not in ended.out
         assert command == "show" or run(command, "--text", SENTENCE, "--format", "json").json
@@ -170,8 +169,7 @@ def test_one_line_names_them_and_none_a_file_that_is_read_whole(run: Run, tmp_pa
     save_file(load_file(path) | {"extra\x1b[31m": np.ones(2, "f4")}, path)
     given = ("--model", str(tmp_path / "model"), "--ids", "5,6", "--device", "cpu")
     for command in (("show", "tokens"), ("generate", "--max-new-tokens", "1")):
-        ended = run(*command, *given)
-        assert ended.code == 0
+        ended = run(*command, *given, code=0)
         lines = [line for line in ended.err.splitlines() if "nothing here reads a tensor of the file: extra" in line]
         assert len(lines) == 1
         assert "\x1b" not in ended.err
