@@ -205,6 +205,16 @@ class Explorer:
         await self.write(text)
         await self.press("enter")
 
+    async def prompt(self, key: str, text: str) -> None:
+        """Answer the prompt that a key opens."""
+        await self.press(key)
+        await self.answer(text)
+
+    async def leave(self, *keys: str) -> None:
+        """Go back to the main screen, by escape if no keys are named."""
+        await self.press(*(keys or ("escape",)))
+        assert self.app.screen is self.main, self.text
+
     @property
     def focused_input(self) -> Input:
         focused = self.app.focused

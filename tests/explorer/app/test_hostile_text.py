@@ -38,8 +38,7 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
         check_screen(explorer)
         await explorer.press("escape")
         for word in words:
-            await explorer.press("v")
-            await explorer.answer(f"{word}/none")
+            await explorer.prompt("v", f"{word}/none")
             check_screen(explorer)
         await explorer.press("escape", "ctrl+f")
         for word in words:
@@ -58,8 +57,7 @@ async def test_strange_words_in_the_names_of_files(words, tmp_path, monkeypatch:
     async with exploring(NARROW) as explorer:
         await explorer.go("embedding.output")
         for word in words:
-            await explorer.press("x")
-            await explorer.answer(f"no/{word}/there.csv")
+            await explorer.prompt("x", f"no/{word}/there.csv")
             check_screen(explorer)
             await explorer.answer(f"~{word}/there.csv")
             check_screen(explorer)

@@ -34,8 +34,7 @@ async def test_every_pane_has_help_and_tab_goes_through_them_and_around():
             await explorer.press(str(key), "?", "enter")
             assert isinstance(explorer.app.screen, HelpScreen)
             pages.add(explorer.text)
-            await explorer.press("escape")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave()
             assert explorer.view.active == pane
         assert len(pages) == 6
         seen = []

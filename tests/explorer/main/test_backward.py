@@ -236,8 +236,7 @@ async def test_an_edit_changes_the_gradients_and_another_sentence_has_targets_of
         await explorer.press("z", "z")
         assert "set by hand" in explorer.text
         await explorer.go(LOSS)
-        await explorer.keys("slash")
-        await explorer.answer("the shore")
+        await explorer.prompt("slash", "the shore")
         assert explorer.session.backward
         assert explorer.session.loss_targets == (1, 6)
         assert "2 of 2 positions" in explorer.text

@@ -177,8 +177,7 @@ async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
     async with exploring(WIDE) as explorer:
         await explorer.go("encoder.0.self_attention.weights")
         assert "every row sums to 1" in explorer.text
-        await explorer.press("e")
-        await explorer.answer("5")
+        await explorer.prompt("e", "5")
         assert "every row sums to 1" not in explorer.text
         assert "rows sum to 1 to 5." in explorer.text
         assert "* edited" in explorer.text

@@ -120,8 +120,7 @@ async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text
             values = read(path)
             np.testing.assert_array_equal(np.asarray(values, dtype=wanted.dtype).reshape(wanted.shape), wanted)
         for name in ("picture.svg", "table.txt"):
-            await explorer.press("x")
-            await explorer.answer(name)
+            await explorer.prompt("x", name)
             assert "shore" in (tmp_path / name).read_text()
     picture = resvg_py.svg_to_bytes(svg_path=str(tmp_path / "picture.svg"))
     assert bytes(picture).startswith(b"\x89PNG")
@@ -139,8 +138,7 @@ async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_th
             await explorer.answer(name)
             assert explorer.app.screen is not explorer.main
             assert explorer.app.screen.query_one("#problem").visual.plain.strip()
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
         assert list(tmp_path.rglob("*.*")) == []
 
 
@@ -150,8 +148,7 @@ async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch
         await explorer.go("embedding.positions")
         await explorer.press("6", "c")
         for name in ("waves.svg", "waves.txt"):
-            await explorer.press("x")
-            await explorer.answer("waves.png")
+            await explorer.prompt("x", "waves.png")
             assert "has to end in .svg, .txt" in explorer.text
             await explorer.answer(name)
             written = (tmp_path / name).read_text()

@@ -50,8 +50,7 @@ def test_every_name_that_is_offered_leads_somewhere():
 
 async def test_the_colon_asks_where_and_goes_there():
     async with exploring(NARROW, model="question") as explorer:
-        await explorer.press(":")
-        await explorer.answer("nowhere")
+        await explorer.prompt(":", "nowhere")
         assert "there is no step 'nowhere'" in explorer.text
         await explorer.answer("0.weights")
         assert explorer.stop == "encoder.0.self_attention.weights"
@@ -72,8 +71,7 @@ async def test_all_of_what_a_step_is_can_be_read_in_the_help():
                 await explorer.press("pagedown")
             for sentence in (words.what, words.why, words.look):
                 assert all(word in "".join(seen) for word in sentence.split()), size
-            await explorer.press("escape")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave()
 
 
 def test_a_step_that_is_called_so_comes_before_one_that_only_begins_so():

@@ -31,8 +31,7 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, 
     async with exploring(WIDE, model="question") as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
         await explorer.settled()
-        await explorer.press("ctrl+b")
-        await explorer.answer("mine.toml")
+        await explorer.prompt("ctrl+b", "mine.toml")
         await explorer.answer("Ask first.")
         assert explorer.messages == ["stop 1 of mine.toml: Attention weights"]
         explorer.parts.port.go(Position("output.logits", Place(0, 0, 3)))
@@ -60,8 +59,7 @@ async def test_a_bookmark_of_token_ids_keeps_the_text_that_is_read_as_them_or_sa
     for ids, said in (((433, 299, 351, 429), ""), ((48, 76), left_out)):
         async with exploring(WIDE, model="story", ids=ids) as explorer:
             await explorer.go("output.logits")
-            await explorer.press("ctrl+b")
-            await explorer.answer(str(path))
+            await explorer.prompt("ctrl+b", str(path))
             await explorer.press("enter")
             assert explorer.messages[-1].endswith(f"mine.toml: Logits{said}")
     assert [stop.sentence for stop in read_lecture(path).stops] == ["Mira and Ben", None]
@@ -144,8 +142,7 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.toml").write_text("a = 3\n")
     async with exploring(NARROW, model="question") as explorer:
-        await explorer.press("ctrl+b")
-        await explorer.answer("other.toml")
+        await explorer.prompt("ctrl+b", "other.toml")
         await explorer.shown("[a] is not a section")
         await explorer.answer("other.txt")
         await explorer.shown("has to end in .toml")

@@ -99,8 +99,7 @@ async def test_an_edit_changes_what_is_downstream_and_is_undone(model: str):
             await explorer.go(name.removesuffix(".weight"))
             await explorer.press(*["w"] * name.endswith(".weight"), "home", "g", "down")
             assert (explorer.stop, explorer.position.place.row) == (name, 1)
-            await explorer.press("e")
-            await explorer.answer("-2,5")
+            await explorer.prompt("e", "-2,5")
             edited = explorer.session
             reached = edited.trace.program.downstream([name])
             for step in edited.trace.program.steps:
@@ -134,8 +133,7 @@ async def test_an_edit_has_to_be_a_number_or_to_name_its_step():
         assert explorer.session is before
         # words have no number
         await explorer.go("tokens")
-        await explorer.press("e")
-        await explorer.answer("3")
+        await explorer.prompt("e", "3")
         assert explorer.app.screen is not explorer.main
         assert "there is no number here: name a step or a weight" in explorer.text
         await explorer.answer("embedding.output[1] = 0")
@@ -145,8 +143,7 @@ async def test_an_edit_has_to_be_a_number_or_to_name_its_step():
 async def test_values_that_overflow_are_shown():
     async with exploring(WIDE) as explorer:
         await explorer.go("embedding.tokens")
-        await explorer.press("e")
-        await explorer.answer("3e38")
+        await explorer.prompt("e", "3e38")
         while explorer.stop != "text":
             await explorer.press("space", "c")
         await explorer.go("embedding.tokens")
@@ -160,11 +157,9 @@ async def test_another_vocabulary_is_chosen_where_the_vocabulary_is_and_brings_a
         await explorer.go("embedding.output")
         await explorer.press("v")
         assert explorer.stop == "vocabulary"
-        await explorer.press("v")
-        await explorer.answer("nonesuch")
+        await explorer.prompt("v", "nonesuch")
         assert "no vocabulary is called" in explorer.messages[-1]
-        await explorer.press("v")
-        await explorer.answer("dog")
+        await explorer.prompt("v", "dog")
         assert explorer.session.model.vocabulary.name == "dog"
         assert "a dog bites a man" in explorer.text
         assert "Vocabulary · dog" in explorer.text
@@ -218,15 +213,13 @@ async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
 async def test_edits_stay_with_the_same_sentence_and_those_of_weights_with_another():
     async with exploring(NARROW) as explorer:
         await explorer.go("embedding.tokens")
-        await explorer.press("e")
-        await explorer.answer("1")
+        await explorer.prompt("e", "1")
         edited = explorer.session
         await explorer.press("/", "enter")
         assert explorer.session is edited
         await explorer.press("w", "e")
         await explorer.answer("2")
-        await explorer.press("/")
-        await explorer.answer("the shore")
+        await explorer.prompt("/", "the shore")
         assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens.weight"]
 
 
@@ -242,9 +235,7 @@ def test_without_positions_the_order_of_words_does_not_matter():
 async def test_a_folder_without_words_takes_token_ids(reference):
     async with exploring(NARROW, model=str(reference.folder), ids=[1, 2, 3]) as explorer:
         assert explorer.session.model.vocabulary is None
-        await explorer.press("/")
-        await explorer.answer("4, 5")
+        await explorer.prompt("/", "4, 5")
         assert explorer.session.encoding.ids == (4, 5)
-        await explorer.press("/")
-        await explorer.answer("four")
+        await explorer.prompt("/", "four")
         assert "write token IDs" in explorer.text

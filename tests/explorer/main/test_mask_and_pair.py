@@ -44,6 +44,5 @@ async def test_both_sentences_are_shown_and_have_segments():
     async with exploring(WIDE, session=session) as explorer:
         assert "The waves a shore" in explorer.text
         assert explorer.session.encoding.segments[-1] == 1
-        await explorer.press("/")
-        await explorer.answer("A dog")
+        await explorer.prompt("/", "A dog")
         assert "A dog a shore" in explorer.text

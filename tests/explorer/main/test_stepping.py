@@ -142,8 +142,7 @@ async def test_the_position_survives_another_sentence():
         await explorer.go("encoder.0.self_attention.scaled")
         await explorer.press("]", "down", "down", "right")
         before = explorer.position
-        await explorer.press("/")
-        await explorer.answer("the shore crashed the waves")
+        await explorer.prompt("/", "the shore crashed the waves")
         assert explorer.position == before
         assert "head 1 of 8" in explorer.text
         assert "the shore crashed the waves" in explorer.text
@@ -151,8 +150,7 @@ async def test_the_position_survives_another_sentence():
         # a shorter one keeps the cell inside
         await explorer.press("u", "G")
         assert explorer.position.place.row == 7
-        await explorer.press("/")
-        await explorer.answer("waves")
+        await explorer.prompt("/", "waves")
         assert explorer.stop == "encoder.0.self_attention.scaled"
         assert explorer.position.place.row == 0
         await explorer.press("u")

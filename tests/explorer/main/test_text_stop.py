@@ -52,8 +52,7 @@ async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word():
             assert row.index("“ called”") > row.index("girl”")
         # cells of the lens have their probability
         await explorer.resize(*WIDE)
-        await explorer.press("/")
-        await explorer.answer("Once there was a small")
+        await explorer.prompt("/", "Once there was a small")
         await explorer.press("L")
         await explorer.shown("all words on screen")
         await explorer.shown(percent(float(explorer.session.trace["output.probabilities"][0].max())))

@@ -20,8 +20,7 @@ async def test_an_operation_is_made_in_the_cell_under_the_cursor():
         await explorer.press("down", "right")
         old = explorer.session.trace["embedding.output"]
         for typed, (how, said) in TYPED.items():
-            await explorer.press("e")
-            await explorer.answer(typed)
+            await explorer.prompt("e", typed)
             new = explorer.session.trace["embedding.output"]
             assert new[1, 1] == pytest.approx(how(old[1, 1]), rel=1e-6)
             assert (new != old).sum() == 1
@@ -35,8 +34,7 @@ async def test_any_step_is_edited_as_with_the_option_and_operations_add_up():
         base = explorer.session.trace
         name = base.program.named("0.output")
         for typed in ("0.output[2:4] += 1", "0.output[2:4] += 1", "1.self_attention.context[3] = mean"):
-            await explorer.press("e")
-            await explorer.answer(typed)
+            await explorer.prompt("e", typed)
         now = explorer.session.trace
         np.testing.assert_allclose(now[name][2:4], base[name][2:4] + 2, atol=1e-6)
         assert np.ptp(now["1.self_attention.context"][3], axis=0).max() < 1e-6
@@ -55,10 +53,8 @@ async def test_means_of_texts_are_read_by_the_worker_and_stay_for_other_sentence
     async with exploring(WIDE, model="story", text="The fox found") as explorer:
         trace = explorer.session.model.trace("a shell")
         name = trace.program.named("0.output")
-        await explorer.press("e")
-        await explorer.answer("0.output += 2*'a shell'")
-        await explorer.press("/")
-        await explorer.answer("A crow went home .")
+        await explorer.prompt("e", "0.output += 2*'a shell'")
+        await explorer.prompt("/", "A crow went home .")
         session = explorer.session
         wanted = session.base[name] + 2 * trace[name].astype(np.float64).mean(axis=0)
         np.testing.assert_allclose(session.trace[name], wanted, atol=1e-5)

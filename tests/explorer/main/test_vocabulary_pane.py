@@ -60,8 +60,7 @@ async def test_the_words_of_the_sentence_are_marked_and_found():
         assert "crashed" in explorer.text
         # words are marked as the sentence changes
         assert "in the sentence × 2" in explorer.text
-        await explorer.press("/")
-        await explorer.answer("shore shore shore")
+        await explorer.prompt("/", "shore shore shore")
         assert "in the sentence × 3" in explorer.text
 
 

@@ -67,8 +67,7 @@ async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, s
         assert f"{folder}/model.safetensors: {said}, {lost}" in line
         await explorer.press("backspace")
         assert explorer.stop != READ
-        await explorer.press("e")
-        await explorer.answer("1.5")
+        await explorer.prompt("e", "1.5")
         assert explorer.session.edits, "what is read can be worked with"
         await explorer.press("u", "}", "}", "}")
         assert explorer.stop in explorer.session.stops

@@ -65,8 +65,7 @@ async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing(monkeypa
         await explorer.press("w")
         menu_of(explorer)
         assert explorer.text.count("an encoder writes nothing") == 2
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
         # what is broken is said to be broken, not to be missing
         before = explorer.session
         explorer.parts.port.change(before.with_breaks("no-scale"))
@@ -155,8 +154,7 @@ async def test_the_card_names_every_key_and_explains_behind_enter():
                 assert said in card
         await explorer.press("enter")
         assert isinstance(explorer.app.screen, HelpScreen)
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_a_layer_further_is_the_same_step_there():
@@ -182,8 +180,7 @@ async def test_what_is_looked_for_is_gone_through_token_step_and_word_and_again_
     async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
         await explorer.press("space", "n")
         assert explorer.messages[-1] == "nothing was looked for: / finds a token, a step, a word"
-        await explorer.press("/")
-        await explorer.answer("nowhere")
+        await explorer.prompt("/", "nowhere")
         assert "is in no token, no step and no word of the vocabulary" in explorer.text
         await explorer.answer("map")
         assert (explorer.stop, explorer.position.place.row) == ("tokens", 7)

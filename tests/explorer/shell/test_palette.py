@@ -16,8 +16,7 @@ from tui_transformer.explorer.shell.preferences import Preferences
 
 async def test_the_palette_runs_what_was_chosen_and_is_left_where_its_list_has_no_line():
     async with exploring(NARROW) as explorer:
-        await explorer.keys("ctrl+p")
-        await explorer.answer("Next step")
+        await explorer.prompt("ctrl+p", "Next step")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.until(lambda: explorer.place[0] == 2)
         # a key of the list waits for its place on the screen

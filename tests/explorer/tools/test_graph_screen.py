@@ -163,8 +163,7 @@ async def test_neurons_that_cannot_be_had_or_are_ended_by_esc_leave_the_graph_of
         assert explorer.app.screen is screen
         assert (screen.walked, screen._sources, screen.neurons) == (walked, lines, 0)
         assert "computing" not in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_two_words_that_are_measured_are_two_answers() -> None:

@@ -69,8 +69,7 @@ async def test_only_what_says_something_else_is_drawn_again_and_all_have_help() 
             # help, and the other way out
             await explorer.press("?")
             assert isinstance(explorer.app.screen, HelpScreen)
-            await explorer.press("escape", "q")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave("escape", "q")
 
 
 @pytest.mark.parametrize("color", [True, False])
@@ -84,8 +83,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
                 await explorer.resize(*size)
                 await explorer.press("down", "right", "minus", "plus")
             assert "? help" in explorer.text.splitlines()[-1]
-            await explorer.press("escape")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave()
 
 
 async def test_the_measures_of_a_head_are_those_of_its_weights_and_enter_opens_it() -> None:
@@ -272,8 +270,7 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
     path.write_text("The fox found a shell .\nA crow saw the fox .\n", encoding="utf-8")
     async with exploring(WIDE, model="story", text="The fox found a") as explorer:
         await opened(explorer, "L")
-        await explorer.press("o")
-        await explorer.answer(f" {path} ")
+        await explorer.prompt("o", f" {path} ")
         await explorer.shown("Tuned lens · affine map of the layer")
         await filled(explorer, "L")
         model, trace = explorer.session.model, explorer.session.trace

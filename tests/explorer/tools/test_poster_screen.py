@@ -57,13 +57,11 @@ async def test_it_says_where_there_is_no_number_goes_further_back_and_into_files
         await explorer.until(lambda: "1 level back" in explorer.text)
         # into files
         for name in ("a.svg", "a.txt"):
-            await explorer.press("x")
-            await explorer.answer(name)
+            await explorer.prompt("x", name)
             await explorer.until(lambda: explorer.app.screen is screen)
         assert (tmp_path / "a.svg").read_text().startswith("<svg")
         assert "worked out again in float64" in (tmp_path / "a.txt").read_text()
-        await explorer.press("x")
-        await explorer.answer("a.gif")
+        await explorer.prompt("x", "a.gif")
         assert "a poster ends in" in explorer.text
 
 

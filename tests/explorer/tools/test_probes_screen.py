@@ -73,8 +73,7 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
             await explorer.write(str(tmp_path / name))
             await explorer.press("enter")
             assert explorer.app.screen.query(".problem.-said"), name
-        await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave("escape", "escape")
         # what a cell says
         screen = await opened(explorer, file)
         await explorer.press("end", "G")

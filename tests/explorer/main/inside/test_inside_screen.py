@@ -71,8 +71,7 @@ async def test_operands_are_followed_to_q_and_esc_goes_back_along_them():
         assert screen.spot.name.endswith("scaled")
         await explorer.press("escape", "escape")
         assert screen.spot.name == WEIGHTS
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
         assert explorer.stop == WEIGHTS
         # leaving elsewhere shows that cell, and esc returns
         await explorer.go(SCORES)

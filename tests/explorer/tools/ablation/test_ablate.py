@@ -208,8 +208,7 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
         assert len(rows(explorer)) == 8
         assert screen.selected == chosen
         assert "8 of 8 heads" in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_an_encoder_beside_a_decoder_has_heads_of_three_kinds() -> None:

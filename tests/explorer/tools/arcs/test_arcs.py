@@ -62,8 +62,7 @@ async def test_another_query_head_and_source():
         for key, source in (("K", "links"), ("R", "rollout")):
             await explorer.press(key, "Q")
             assert explorer.app.screen.wanted.source == source
-            await explorer.press("escape", "escape")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave("escape", "escape")
 
 
 async def test_cross_attention_has_the_target_on_the_left_and_the_source_on_the_right():

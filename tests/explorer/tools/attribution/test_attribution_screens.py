@@ -52,8 +52,7 @@ async def test_neurons_the_order_of_the_data_and_other_words() -> None:
         await explorer.resize(*SMALL)
         await explorer.press("#")
         assert explorer.app.screen is not screen
-        await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave("escape", "escape")
 
 
 async def test_the_key_that_a_screen_names_is_its_own_and_not_that_of_a_menu() -> None:
@@ -82,8 +81,7 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         assert integrated.baseline < 0
         of = f"{integrated.value:.4f} - ({integrated.baseline:.4f}) of the baseline"
         assert f"They sum to {integrated.cells.sum():.4f} = {of}" in shown
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_where_the_metric_has_no_gradient_the_key_that_is_in_use_is_named() -> None:

@@ -185,8 +185,7 @@ async def test_escape_ends_the_search_before_it_leaves():
         await explorer.settled()
         assert explorer.app.screen is screen
         assert " · ended" in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_a_broken_model_is_shown_step_by_step_beside_what_it_would_be_without_gradients():
@@ -248,8 +247,7 @@ async def test_a_second_press_mends_and_what_is_not_there_is_refused_and_u_takes
 
 async def test_u_takes_no_change_back_that_was_made_elsewhere():
     async with exploring(WIDE, model="question") as explorer:
-        await explorer.press("slash")
-        await explorer.answer("did the cat sleep")
+        await explorer.prompt("slash", "did the cat sleep")
         await explorer.press("!", "u")
         assert explorer.session.text == "did the cat sleep"
         await choose(explorer, "no-scale")

@@ -95,8 +95,7 @@ async def test_another_sentence_is_read_by_all_checkpoints(run):
     source = (run.parent / "pairs.txt").read_text().splitlines()[-1].partition("\t")[0]
     async with stepping_through(run) as explorer:
         before = computed(explorer)
-        await explorer.press("slash")
-        await explorer.answer(source)
+        await explorer.prompt("slash", source)
         await explorer.until(lambda: computed(explorer) is not before)
         await all_computed(explorer)
         now = computed(explorer)

@@ -41,8 +41,7 @@ async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
             await explorer.press("f", "right", "minus")
         await explorer.press("f", "f", "f", "f", "f", "f")
         await explorer.until(lambda: screen.shown.kind == screen.kind == screen.kinds[0])
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_every_matrix_says_what_it_is_and_compositions_open_the_later_head() -> None:

@@ -119,8 +119,7 @@ async def test_float64_beside_float32():
         await explorer.press("u")
         assert explorer.session.overlay.label == "float64"
         # it follows to a new sentence
-        await explorer.keys("slash")
-        await explorer.answer("the shore")
+        await explorer.prompt("slash", "the shore")
         await explorer.settled()
         assert explorer.session.overlay.label == "float64"
         assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
@@ -286,15 +285,13 @@ async def test_a_head_that_the_other_model_lacks_is_beside_no_other_head_and_can
         # what only this model has can be set in it alone
         explorer.parts.port.go_to_cell(head=5)
         await explorer.settled()
-        await explorer.press("e")
-        await explorer.answer("9")
+        await explorer.prompt("e", "9")
         assert explorer.session.trace[SCALED][5, 0, 1] == 9
         assert not explorer.session.other.edits
         assert not explorer.messages
         explorer.parts.port.go_to_cell(head=1)
         await explorer.settled()
-        await explorer.press("e")
-        await explorer.answer("7")
+        await explorer.prompt("e", "7")
         assert [edit.index for edit in explorer.session.other.edits] == [(1, 0, 1)]
 
 
@@ -317,8 +314,7 @@ async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_
         port, weights = explorer.parts.port, "encoder.0.self_attention.weights"
         # a token that is found
         await go(explorer, weights)
-        await explorer.press("/")
-        await explorer.answer("?")
+        await explorer.prompt("/", "?")
         assert "token 4, ?" in explorer.messages[-1]
         assert (explorer.drawn, explorer.scene.place.row) == ("value", 4)
         # a term that is followed, and a token that is clicked

@@ -44,8 +44,7 @@ async def test_a_narrow_screen_has_a_paragraph_for_each_and_another_vocabulary_c
         assert isinstance(explorer.app.screen, CutsScreen)
         assert "tokenizer.json" in explorer.text
         assert row(explorer.text, "waves")[-2:] == ["wa", "##ves"]
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_a_text_with_controls_is_shown_harmlessly():

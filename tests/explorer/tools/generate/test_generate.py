@@ -388,9 +388,8 @@ async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_wit
 async def test_a_key_for_a_screen_that_is_gone_does_nothing():
     async with exploring(NARROW, model="decoder") as explorer:
         await explorer.press("W")
-        left = screen(explorer)
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        left = await explorer.front(GenerateScreen)
+        await explorer.leave()
         for action in ("turn_back('undo')", "leave"):
             assert await explorer.app.run_action(action, left)
         assert not explorer.app.failures.told

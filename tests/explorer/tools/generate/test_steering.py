@@ -36,9 +36,8 @@ def screen(explorer: Explorer) -> GenerateScreen:
 
 
 async def steer(explorer: Explorer, written: str = ADDED) -> GenerateScreen:
-    await explorer.press("e")
-    await explorer.answer(written)
-    return screen(explorer)
+    await explorer.prompt("e", written)
+    return await explorer.front(GenerateScreen)
 
 
 def expected(strength: float, count: int = AT_FIRST) -> str:
@@ -66,8 +65,7 @@ async def test_the_text_is_written_with_and_without_and_the_slider_is_an_edit_of
         assert texts(shown) == (expected(0), expected(0.6))
         await explorer.press("space")
         assert texts(shown) == (expected(0, AT_FIRST + 1), expected(0.6, AT_FIRST + 1))
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
         (edit,) = explorer.session.edits
         assert (edit.name, edit.strength) == (AT, 0.6)
         assert "+ 0.6 × direction('I am happy', 'I am sad')" in explorer.text
@@ -80,8 +78,7 @@ async def test_what_cannot_be_added_is_said_and_undo_takes_back_each_move() -> N
         await explorer.press("W", "plus")
         assert "nothing is added" in explorer.messages[-1]
         for wrong in ("1.output = 0", "output.weight += 1", "9.output += 1", "1.output += 'a"):
-            await explorer.press("e")
-            await explorer.answer(wrong)
+            await explorer.prompt("e", wrong)
             assert explorer.app.screen.query(".problem.-said")
             await explorer.press("escape")
         shown = await steer(explorer, "1.output += direction('', 'I am sad')")
@@ -219,8 +216,7 @@ async def test_rows_that_another_prompt_has_not_and_words_that_are_escapes_do_no
         assert "rows" not in explorer.text
         assert "\x1b" not in explorer.text
         assert shown.writing.draft.steering is not None
-        await explorer.press("slash")
-        await explorer.answer("The")
+        await explorer.prompt("slash", "The")
         assert shown.steering is None
         await explorer.press("space", "u", "u", "escape")
         assert not explorer.app.failures.told
@@ -234,8 +230,7 @@ async def test_undo_has_the_prompt_back_for_the_line_of_the_shell_and_what_is_op
     async with exploring(NARROW, model=model, text=first) as explorer:
         await explorer.press("W")
         await explorer.press("space")
-        await explorer.press("slash")
-        await explorer.answer(second)
+        await explorer.prompt("slash", second)
         await explorer.press("y")
         assert f"--text '{second}'" in explorer.messages[-1]
         for key in ("u", "y"):

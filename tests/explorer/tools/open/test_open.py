@@ -17,8 +17,7 @@ async def test_a_model_is_found_by_its_name_and_opened_and_undo_goes_back():
     async with exploring(SMALL, model="question") as explorer:
         for size in (SMALL, NARROW, MEDIUM, WIDE):
             await explorer.resize(*size)
-            await explorer.press("o")
-            await explorer.answer("dates")
+            await explorer.prompt("o", "dates")
             assert explorer.session.model.name == "dates"
             assert explorer.session.text == "the 3rd of May 2021"
             await explorer.press("u")
@@ -27,8 +26,7 @@ async def test_a_model_is_found_by_its_name_and_opened_and_undo_goes_back():
         # what is no model is said in one line, and nothing changes
         before = explorer.session
         for name in ("/nowhere/[b]", "~nobody-here/model"):
-            await explorer.press("o")
-            await explorer.answer(name)
+            await explorer.prompt("o", name)
             assert name in explorer.messages[-1]
             assert "no such folder" in explorer.messages[-1]
             assert explorer.session is before
@@ -44,8 +42,7 @@ async def test_a_model_is_chosen_from_the_list_and_a_folder_opened_by_its_path_i
         await explorer.press("down", "up", "enter")
         assert explorer.session.model.name == trained_models()[0]
         # a folder
-        await explorer.press("o")
-        await explorer.answer(str(folder))
+        await explorer.prompt("o", str(folder))
         assert explorer.session.model.folder == folder
         assert explorer.session.model.name == "mine"
         await explorer.press("o")
@@ -82,8 +79,7 @@ def test_a_model_in_a_folder_called_model_has_the_name_of_the_folder_above(tmp_p
 async def test_sentences_used_lately_come_back_with_the_arrows_and_are_in_the_list():
     async with exploring(NARROW, model="question") as explorer:
         for text in ("who did it ?", "the cat sleeps ."):
-            await explorer.press("/")
-            await explorer.answer(text)
+            await explorer.prompt("/", text)
         await explorer.press("/", "up")
         assert explorer.focused_input.value == "who did it ?"
         await explorer.press("up", "down", "down")
@@ -91,8 +87,7 @@ async def test_sentences_used_lately_come_back_with_the_arrows_and_are_in_the_li
         await explorer.press("up", "enter")
         assert explorer.session.text == "who did it ?"
         # in the list
-        await explorer.press("o")
-        await explorer.answer("the cat")
+        await explorer.prompt("o", "the cat")
         assert explorer.session.text == "the cat sleeps ."
         await explorer.press("u")
         assert explorer.session.text == "who did it ?"
@@ -130,22 +125,19 @@ def test_unusual_characters_are_kept_as_they_are():
 
 async def test_tours_are_begun_from_the_list_on_their_models():
     async with exploring(WIDE, model="encoder") as explorer:
-        await explorer.press("o")
-        await explorer.answer("does a language model choose")
+        await explorer.prompt("o", "does a language model choose")
         assert explorer.session.model.name == "story"
         assert "1 of 9" in explorer.text
         await explorer.press("escape", "u")
         assert explorer.session.model.name == "encoder"
         # the second of a model: from another, and on its own
         for _ in range(2):
-            await explorer.press("o")
-            await explorer.answer("what do the heads look for")
+            await explorer.prompt("o", "what do the heads look for")
             assert explorer.session.model.name == "question"
             assert "Stop 1 of 9 · One of four heads" in explorer.text
             await explorer.press("escape")
         # of gradients, without going back first
-        await explorer.press("o")
-        await explorer.answer("which way does every number")
+        await explorer.prompt("o", "which way does every number")
         assert explorer.session.backward
         assert "1 of 9" in explorer.text
         await explorer.press("space")

@@ -53,8 +53,7 @@ async def test_the_whole_step_comes_from_the_other_sentence() -> None:
             assert text in explorer.text
         await explorer.press("f1")
         assert "Patching" in explorer.text
-        await explorer.press("escape", "escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave("escape", "escape")
         for size, said in ((NARROW, "1 edit"), (WIDE, "from “the crashed waves”")):
             await explorer.resize(*size)
             await at(explorer, OUTPUT)
@@ -170,8 +169,7 @@ async def test_the_decoder_keeps_its_own_tokens() -> None:
 async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         await at(explorer, "decoder.0.feed_forward.hidden.weight")
-        await explorer.press("e")
-        await explorer.answer("3.5")
+        await explorer.prompt("e", "3.5")
         await explorer.settled()
         other = explorer.session.with_text(OTHER).trace
         assert other.edits
@@ -181,6 +179,5 @@ async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
         await explorer.until(lambda: len(explorer.session.edits) == 2)
         await explorer.settled()
         np.testing.assert_array_equal(explorer.session.trace[OUTPUT], other[OUTPUT])
-        await explorer.press("slash")
-        await explorer.answer("a shore")
+        await explorer.prompt("slash", "a shore")
         assert [edit.name for edit in explorer.session.edits] == ["decoder.0.feed_forward.hidden.weight"]

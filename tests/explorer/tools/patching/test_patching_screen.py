@@ -137,8 +137,7 @@ async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
         assert isinstance(explorer.app.screen.query_one(HeatMap), HeatMap)
         await explorer.resize(*SMALL)
         await through_the_paths(explorer)
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 @pytest.mark.parametrize(
@@ -162,8 +161,7 @@ async def test_it_opens_on_a_counterpart_with_as_many_tokens(options) -> None:
             await explorer.answer("q f a s m n q f a s m")
             assert "suggested" not in explorer.text
             # small effects have no full colour: of itself nothing changes
-            await explorer.press("slash")
-            await explorer.answer(explorer.session.text)
+            await explorer.prompt("slash", explorer.session.text)
             await complete(explorer)
             scale = screen.query_one(HeatMap)._scale
             assert scale.high - scale.low >= 1

@@ -22,8 +22,7 @@ async def test_a_text_is_scored_as_the_command_scores_it():
         await explorer.shown(f"cross-entropy {cooler.cross_entropy:.4f}", f"0.1: {smoothed.cross_entropy:.4f} nats")
         await explorer.press("+")
         await explorer.shown("temperature 1.2", f"cross-entropy {warmer.cross_entropy:.4f}")
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_a_text_of_one_token_is_said_to_predict_nothing():

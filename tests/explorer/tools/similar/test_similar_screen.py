@@ -23,18 +23,16 @@ IDS = (2, 17, 40, 8, 9)
 
 
 async def compared(explorer: Explorer, other: str) -> SimilarScreen:
-    await explorer.press("J")
-    await explorer.front(PromptScreen)
-    await explorer.answer(other)
-    return await explorer.front(SimilarScreen, lambda screen: screen.compared)
+    await explorer.prompt("J", other)
+    screen = await explorer.front(SimilarScreen)
+    await explorer.until(lambda: bool(screen.compared))
+    return screen
 
 
 async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
     async with exploring(WIDE, model=FOLDER, ids=IDS) as explorer:
         # one that cannot be read is asked for again
-        await explorer.press("J")
-        await explorer.front(PromptScreen)
-        await explorer.answer("999")
+        await explorer.prompt("J", "999")
         assert isinstance(explorer.app.screen, PromptScreen)
         await explorer.press("escape")
         assert "nothing is compared yet" in explorer.text
@@ -47,8 +45,7 @@ async def test_the_other_sentence_is_asked_for_and_the_pairs_are_shown():
         assert f"cosine {together.cosine:.4f}" in explorer.text
         assert "of the cosine" in explorer.text
         assert "(bias)" in explorer.text
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_what_is_pooled():
@@ -58,8 +55,7 @@ async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_
         lines = [line for line in explorer.text.splitlines() if re.match(r"│ *\S+ +[+−]\d\.\d{3}", line)]
         shares = [[minus(f"{share:+.3f}") for share in row] for row in screen.compared[-1][1].shares]
         assert [re.findall(r"[+−]?\d*\.\d+", line) for line in lines] == shares
-        await explorer.press("/")
-        await explorer.answer("2 17 40 8 9")
+        await explorer.prompt("/", "2 17 40 8 9")
         await explorer.until(lambda: len(screen.compared) == 2)
         assert screen.compared[-1][1].cosine == pytest.approx(1.0, abs=1e-6)
         assert "1.000" in explorer.text
@@ -82,8 +78,7 @@ async def test_the_nearest_words_of_a_sum_are_listed():
         await explorer.shown("'xyzzy' is not one token")
         await explorer.answer("sailor - old + teacher")
         await explorer.shown("Words near to sailor − old + teacher", "cosine")
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        await explorer.leave()
 
 
 @pytest.fixture
@@ -103,8 +98,7 @@ async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_
             await explorer.shown("nearest", "man 0.71")
             await explorer.press("down")
             await explorer.shown("king 0.71")
-            await explorer.press("~")
-            await explorer.answer("king - man + woman")
+            await explorer.prompt("~", "king - man + woman")
             await explorer.shown("Words near to king − man + woman", "queen")
             await explorer.press("escape", "up")
         await explorer.press("Z")

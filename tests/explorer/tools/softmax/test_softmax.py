@@ -31,8 +31,7 @@ async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_bre
             assert "Both are the same to" in explorer.text
             await explorer.press("+", "+")
             assert "all scores + 20" in explorer.text
-            await explorer.press("escape")
-            assert explorer.app.screen is explorer.main
+            await explorer.leave()
 
 
 async def test_a_row_that_is_masked_altogether_is_said_and_stays():

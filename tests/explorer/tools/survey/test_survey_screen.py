@@ -103,14 +103,11 @@ async def test_the_next_part_another_measure_and_a_survey_without_examples(path:
         first = explorer.app.screen.table.part
         await explorer.press("f")
         assert explorer.app.screen.table.part != first
-        await explorer.press("ctrl+f")
-        await explorer.answer("nothing")
+        await explorer.prompt("ctrl+f", "nothing")
         await explorer.shown("no measure here is called 'nothing'")
         await explorer.answer("lens:dep")
-        await explorer.front(SurveyScreen)
-        assert explorer.app.screen.table.measure == "lens:depth"
-        await explorer.press("escape")
-        assert explorer.app.screen is explorer.main
+        assert (await explorer.front(SurveyScreen)).table.measure == "lens:depth"
+        await explorer.leave()
         # of one measure there is no next one, and of one part neither
         alone = tuple(row for row in results.rows if row.measure == "previous")
         open_results(explorer.parts.port, Results.of(alone, results.examples))

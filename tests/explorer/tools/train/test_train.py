@@ -95,8 +95,7 @@ async def test_the_learning_rate_is_changed_from_the_next_step_on_and_space_trai
         assert "learning rate 0.0005 from the next step on" in explorer.messages
         held.set()
         await steps(explorer, 1)
-        await explorer.keys(",")
-        await explorer.answer("none")
+        await explorer.prompt(",", "none")
         assert "'none' is not a number" in explorer.text
         await explorer.answer("0.25")
         await steps(explorer, 1)
