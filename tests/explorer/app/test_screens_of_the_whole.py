@@ -88,8 +88,7 @@ async def test_ctrl_t_changes_the_theme_and_the_palette_lists_the_actions_and_ru
         for key in "next layer":
             await explorer.keys("space" if key == " " else key)
         await explorer.until(lambda: "Next layer" in explorer.text and "Next head" not in explorer.text)
-        await explorer.keys("enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.leave("enter")
         await explorer.until(lambda: explorer.stop != stop)
 
 
@@ -137,8 +136,7 @@ async def test_every_screen_at_every_size():
             await explorer.keys(key)
             for size in (SMALL, (1, 1), NARROW):
                 await explorer.resize(*size)
-            await explorer.keys("escape")
-            await explorer.until(lambda: explorer.app.screen is explorer.main)
+            await explorer.leave()
 
 
 COLOURS = {

@@ -67,12 +67,10 @@ async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
     async with exploring(NARROW, session=session, preferences=REMAPPED) as explorer:
         await explorer.go("decoder.0.cross_attention.key")
         await explorer.press("down", "o")
-        await explorer.settled()
         assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens"]
         await explorer.press("u")
         await explorer.go("decoder.0.cross_attention.output")
         await explorer.press("o")
-        await explorer.settled()
         assert [edit.name for edit in explorer.session.edits] == ["decoder.embedding.tokens"]
 
 
@@ -97,6 +95,5 @@ async def test_what_is_beside_by_choice_stays() -> None:
         await explorer.answer("the shore")
         await explorer.until(lambda: explorer.session.comparison is not None)
         await explorer.press("a")
-        await explorer.settled()
         assert explorer.session.overlay.text == "the shore"
         assert len(explorer.session.edits) == 1

@@ -116,11 +116,9 @@ async def test_value_and_gradient_are_side_by_side_with_one_cursor():
         await explorer.go(SCALED)
         await explorer.press("left_square_bracket")
         await explorer.resize(*NARROW)
-        await explorer.settled()
         assert explorer.drawn == "overlay"
         assert f"{SCALED} · " not in explorer.text
         await explorer.resize(*WIDE)
-        await explorer.settled()
         assert f"{SCALED} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂scaled" in explorer.text
 
@@ -155,7 +153,6 @@ async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_p
         # one key goes from gradient to value
         for size in (MEDIUM, NARROW):
             await explorer.resize(*size)
-            await explorer.settled()
             assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
             await explorer.press("z")
             assert "∂loss/∂scaled" not in explorer.text

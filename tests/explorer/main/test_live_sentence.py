@@ -60,7 +60,6 @@ async def test_escape_brings_all_back():
         session, position = explorer.session, explorer.position
         for size in (WIDE, MEDIUM, NARROW, SMALL):
             await explorer.resize(*size)
-            await explorer.settled()
             before = explorer.text
             await explorer.press("slash", *" 12 the", "escape")
             assert explorer.session is session

@@ -88,7 +88,6 @@ async def test_a_step_is_on_its_way_and_then_there(line: Line, monkeypatch: pyte
         await explorer.keys("space")
         assert "so far" in explorer.text
         await explorer.resize(*MEDIUM)
-        await explorer.settled()
         assert "so far" not in explorer.text
         assert picture(explorer) == there[MEDIUM]
 
@@ -235,8 +234,7 @@ async def test_the_form_of_settings_turns_it_off_and_nothing_else(line: Line):
         explorer.app.screen.query_one("#motion").focus()
         await explorer.press("left")
         assert "motion" in explorer.text
-        await explorer.keys("ctrl+s")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.leave("ctrl+s")
         assert not explorer.view.motion
         assert explorer.session is session
         assert not explorer.parts.explored.history.past

@@ -100,7 +100,6 @@ async def test_a_tour_tells_of_the_model_and_not_of_what_is_beside_or_left_out(s
         await explorer.press("I")
         before = state(explorer)
         await explorer.press("t")
-        await explorer.settled()
         assert "gives the question mark the weight .99" in " ".join(explorer.text.split())
         assert explorer.scene.overlay is None
         assert explorer.position.place == Place(2, 0, 8)

@@ -187,7 +187,6 @@ async def test_a_dialog_names_the_keys_that_fit_also_once_its_size_is_another():
         fits = {}
         for size in (WIDE, SMALL, WIDE):
             await explorer.resize(*size)
-            await explorer.settled()
             fits[size] = next(line for line in explorer.text.splitlines() if "ctrl+s apply" in line)
         assert "choose" in fits[WIDE]
         assert "choose" not in fits[SMALL]

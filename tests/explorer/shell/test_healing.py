@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from driving import WIDE, Explorer, exploring
+from driving import WIDE, exploring
 
 from tui_transformer.explorer.main.panes.matrix import ChartPane, MatrixPair
 from tui_transformer.explorer.main.panes.whole import WholePane
@@ -15,41 +15,19 @@ def fail(*_: object, **__: object) -> None:
     raise ValueError("zip() argument 2 is shorter than argument 1")
 
 
-async def change_focus(explorer: Explorer) -> None:
-    await explorer.press("tab")
-
-
-async def change_theme(explorer: Explorer) -> None:
-    names = ("tui-light", "tui-dark")
-    explorer.app.theme = next(name for name in names if name != explorer.app.theme)
-    await explorer.settled()
-
-
-async def change_size(explorer: Explorer) -> None:
-    await explorer.resize(150, 44)
-    await explorer.settled()
-
-
-async def step(explorer: Explorer) -> None:
-    await explorer.press("space")
-
-
-async def draw_again(explorer: Explorer) -> None:
-    explorer.main.query_one(WholePane).refresh()
-    await explorer.settled()
-
-
 async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(monkeypatch: pytest.MonkeyPatch) -> None:
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("space", "space")
-        for ask in (change_focus, change_theme, change_size, step):
+        another = {"focus": "tab", "theme": "ctrl+t", "size": "", "step": "space"}
+        for key in another.values():
             with monkeypatch.context() as broken:
                 broken.setattr(WholePane, "_draw_band", fail)
-                await ask(explorer)
+                await (explorer.press(key) if key else explorer.resize(150, 44))
                 assert explorer.app.is_running
                 assert SAID in explorer.text.replace("\n", " ")
                 assert "Self-attention" not in explorer.text, "nothing of before is left above the numbers of now"
-                await draw_again(explorer)
+                explorer.main.query_one(WholePane).refresh()
+                await explorer.settled()
                 assert SAID in explorer.text.replace("\n", " ")
                 explorer.app.failures.told.clear()
             await explorer.press("space")

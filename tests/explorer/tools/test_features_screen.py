@@ -56,13 +56,10 @@ async def test_a_feature_is_a_step_that_is_gone_to_and_undone_and_what_was_chang
     async with exploring(NARROW, model="story", text=TEXT) as explorer:
         screen = await opened(explorer, 9)
         feature = screen.found.active.features[1].feature
-        await explorer.press("down", "enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.settled()
+        await explorer.leave("down", "enter")
         position = explorer.parts.explored.position
         assert (position.stop, position.place.row, position.place.column) == (f"{AT}.features", 9, feature)
         await explorer.press("u")
-        await explorer.settled()
         assert f"{AT}.features" not in explorer.parts.explored.session.trace.program.by_name
         # what was changed before stays changed
         explorer.parts.port.change(

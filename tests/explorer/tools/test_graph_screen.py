@@ -55,7 +55,6 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         head = next(i for i, node in enumerate(screen._sources) if node.kind == "head")
         node = screen._sources[head]
         await explorer.press(*["down"] * head, "enter")
-        await explorer.settled()
         position = explorer.parts.explored.position
         assert (position.stop, position.place.head, position.place.row) == (node.step, node.number, node.token)
         open_tool("features", explorer.parts.port)
@@ -66,7 +65,6 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         node = screen._sources[place]
         assert screen.labels[node.number] in screen._line(place).plain or len(screen._line(place).plain) < 80
         await explorer.press(*["down"] * place, "enter")
-        await explorer.settled()
         position = explorer.parts.explored.position
         assert (position.stop, position.place.row, position.place.column) == (node.step, node.token, node.number)
         assert node.step == "decoder.1.output.features"
@@ -88,7 +86,6 @@ async def test_a_neuron_of_an_expert_is_named_and_enter_opens_its_cell() -> None
             node = screen._sources[at]
             assert f"1 expert {node.expert} neuron {node.number} " in screen._line(at).plain
             await explorer.press(*["down"] * at, "enter")
-            await explorer.settled()
             position = explorer.parts.explored.position
             assert position.stop == node.step == f"decoder.1.feed_forward.experts.{node.expert}.gated"
             assert (position.place.row, position.place.column) == (node.token, node.number)

@@ -89,7 +89,6 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
         await explorer.press("enter")
         np.testing.assert_array_equal(np.load(tmp_path / "probe.npy"), made.direction.vector)
         await explorer.press("enter")
-        await explorer.settled()
         assert explorer.app.screen is explorer.main
         assert explorer.stop == "decoder.2.feed_forward.residual"
 

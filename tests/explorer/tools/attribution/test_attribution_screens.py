@@ -58,7 +58,6 @@ async def test_neurons_the_order_of_the_data_and_other_words() -> None:
 async def test_the_key_that_a_screen_names_is_its_own_and_not_that_of_a_menu() -> None:
     async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5), preferences=Preferences()) as explorer:
         await explorer.press("a", "d")
-        await explorer.settled()
         assert "w on this screen chooses words" in explorer.text
         screen = explorer.app.screen
         await explorer.press("w")

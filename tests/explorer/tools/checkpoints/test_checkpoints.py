@@ -110,9 +110,7 @@ async def test_another_sentence_is_read_by_all_checkpoints(run):
 async def test_enter_explores_a_checkpoint_at_its_head_and_d_compares_it_with_the_last(run):
     name = "decoder.0.cross_attention.weights"
     async with stepping_through(run) as explorer:
-        await explorer.press("home", "right", "right", "]", "enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.settled()
+        await explorer.leave("home", "right", "right", "]", "enter")
         assert explorer.session.model.name == "run at step 2"
         assert (explorer.stop, explorer.position.place.head) == (name, 1)
         saved = Model.load(checkpoints(run)[2])
@@ -126,9 +124,7 @@ async def test_enter_explores_a_checkpoint_at_its_head_and_d_compares_it_with_th
         await explorer.press("d")
         assert "this is the last checkpoint" in explorer.messages[-1]
         # another one
-        await explorer.press("home", "d")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.settled()
+        await explorer.leave("home", "d")
         assert explorer.session.overlay.label == "step 10"
         assert explorer.session.comparison.differences[name].largest > 0
         assert "step 10" in explorer.text
@@ -205,9 +201,7 @@ async def test_the_sample_is_explored_and_not_a_sentence_of_the_batch_or_what_wa
         await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
         await all_computed(explorer)
         sample = computed(explorer).sample
-        await explorer.press("enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.settled()
+        await explorer.leave("enter")
         explored = explorer.session
         assert (explored.encoding.ids, explored.decoder_encoding.ids) == (sample.ids, sample.decoder_ids)
         assert (explored.breaks, explored.measure) == ((), None)

@@ -120,7 +120,6 @@ async def test_float64_beside_float32():
         assert explorer.session.overlay.label == "float64"
         # it follows to a new sentence
         await explorer.prompt("slash", "the shore")
-        await explorer.settled()
         assert explorer.session.overlay.label == "float64"
         assert explorer.session.other.trace["tokens"].tolist() == [1, 6]
         await explorer.until(lambda: explorer.session.comparison is not None)

@@ -360,7 +360,6 @@ async def test_esc_ends_a_long_prompt_before_its_next_step(monkeypatch):
 async def test_a_draw_is_told_with_its_number_and_the_sums_that_it_fell_between():
     async with exploring(WIDE, model="story", text="Once there was") as explorer:
         await explorer.press("W")
-        await explorer.settled()
         assert "r = " not in explorer.text
         await set_numbers(explorer, temperature="0.8")
         await explorer.shown("r = ", "falls between", "the share of")

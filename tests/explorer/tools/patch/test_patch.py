@@ -170,7 +170,6 @@ async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         await at(explorer, "decoder.0.feed_forward.hidden.weight")
         await explorer.prompt("e", "3.5")
-        await explorer.settled()
         other = explorer.session.with_text(OTHER).trace
         assert other.edits
         await at(explorer, OUTPUT)

@@ -203,7 +203,6 @@ async def test_paths_have_the_numbers_of_the_library_patched_and_estimated() -> 
                 table = (await complete(explorer)).table
         # the step of the sender
         await explorer.press("enter")
-        await explorer.settled()
         assert explorer.app.screen is explorer.main
         assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.context", 1)
 

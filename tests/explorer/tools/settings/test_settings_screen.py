@@ -228,8 +228,7 @@ async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_
         total = readable(trace.plan.total)
         assert f"80 tokens: {total} of values, all kept · now held {readable(trace.held_bytes)}" in explorer.text
         # left as it was
-        await explorer.press("ctrl+s")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.leave("ctrl+s")
         assert explorer.session is session
         # no amount of memory
         form = await open_settings(explorer)

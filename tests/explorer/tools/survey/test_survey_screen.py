@@ -78,9 +78,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
         await explorer.shown("strongest of", "corpus.txt:")
         assert isinstance(explorer.app.screen, ExamplesScreen)
         example = explorer.app.screen.selected
-        await explorer.press("enter")
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.settled()
+        await explorer.leave("enter")
         assert explorer.session.model.name == "story"
         assert explorer.session.text == example.text
         place = explorer.position.place
