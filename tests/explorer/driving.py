@@ -24,11 +24,13 @@ from tui_transformer.explorer.main.screen import MainScreen, Parts
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.view_state import Shown, ViewState
+from tui_transformer.views.step_view import Place
 
 PATIENCE = float(os.environ.get("PATIENCE", 60.0))
 """Seconds after which a test gives up waiting, however busy the machine is; fewer where tests are to fail."""
@@ -221,11 +223,19 @@ class Explorer:
         assert isinstance(focused, Input), focused
         return focused
 
-    async def go(self, stop: str) -> None:
-        """Go to a stop at once; tests of stepping press the keys."""
-        assert stop in self.session.stops, f"no stop {stop}"
-        self.app.call_later(self.parts.navigation.go_to_stop, stop)
+    async def go(self, stop: str, *cell: int) -> None:
+        """Go to a stop at once, or to a head, row and column of it; tests of stepping press the keys."""
+        if cell:
+            self.parts.port.go(Position(stop, Place(*cell)))
+        else:
+            assert stop in self.session.stops, f"no stop {stop}"
+            self.app.call_later(self.parts.navigation.go_to_stop, stop)
         await self.until(lambda: self.stop == stop)
+        await self.settled()
+
+    async def open(self, tool: str) -> None:
+        """Open a tool by its name; tests of keys press its own."""
+        TOOLS[tool](self.parts.port)
         await self.settled()
 
     async def resize(self, width: int, height: int) -> None:

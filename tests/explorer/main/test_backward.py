@@ -14,7 +14,6 @@ from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.guide.texts import matching, tour
 from tui_transformer.session.answer_summary import percent
-from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, VOCABULARY
 from tui_transformer.views.step_view import Place
 
@@ -29,8 +28,7 @@ async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int
     await explorer.press("B")
     await explorer.press("enter")
     if stop:
-        explorer.parts.port.go(Position(stop, Place(0, row, column)))
-        await explorer.settled()
+        await explorer.go(stop, 0, row, column)
 
 
 async def test_the_way_back_begins_at_the_loss_and_is_left_by_its_key_or_undone():
@@ -168,7 +166,7 @@ async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_p
         gradient = explorer.session.gradients.values[WEIGHTS][0]
         assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], gradient, rtol=1e-6)
         # a gradient that is followed shows gradients, and a value values
-        explorer.parts.port.go(Position("encoder.0.feed_forward.norm", Place(0, 1, 1)))
+        await explorer.go("encoder.0.feed_forward.norm", 0, 1, 1)
         await explorer.press("5", "enter")
         assert (explorer.stop, explorer.drawn) == ("output.logits", "overlay")
         await explorer.press("escape", "5", ";")

@@ -69,8 +69,7 @@ async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(option
         program = explorer.session.trace.program
         await explorer.press("5")
         for column, stop in enumerate(name for name in explorer.session.stops if name in program.by_name):
-            explorer.parts.port.go(Position(stop, Place(0, 99, column)))  # the last row
-            await explorer.settled()
+            await explorer.go(stop, 0, 99, column)  # the last row
             assert explorer.main.query_one(CellPane).has_focus
             shown = dict(re.findall(r"^(recomputed|stored|difference) +(\S+)", "\n".join(lines(explorer)), re.M))
             numbers = {name: float(text.replace("−", "-").replace("∞", "inf")) for name, text in shown.items()}
@@ -163,7 +162,7 @@ async def test_weights_that_are_no_numbers_are_not_said_to_be_masked():
 
 async def test_a_query_without_a_visible_key_has_zeros_and_says_so():
     async with exploring(WIDE, model="question", ids=(0, 0)) as explorer:
-        explorer.parts.port.go(Position("encoder.0.self_attention.weights", Place(0, 1, 1)))
+        await explorer.go("encoder.0.self_attention.weights", 0, 1, 1)
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
             await explorer.press("4")

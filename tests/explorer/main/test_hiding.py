@@ -10,11 +10,10 @@ from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session.position import Position
 from tui_transformer.session.scene import heads_of
 from tui_transformer.session.step_scene import without_hidden
 from tui_transformer.session.view_state import Overlay
-from tui_transformer.views.step_view import Place, view_of
+from tui_transformer.views.step_view import view_of
 
 WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
 TEXT = "[CLS] the waves crashed [SEP]"
@@ -30,7 +29,7 @@ def words(tmp_path) -> str:
 
 async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(words):
     async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
-        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.go(WEIGHTS, 0, 1, 1)
         await explorer.press("i")
         scene = explorer.scene
         stored = explorer.session.trace[WEIGHTS][0]
@@ -61,7 +60,7 @@ async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(words):
 
 async def test_cells_and_pictures_of_heads_leave_out_the_same_tokens(words):
     async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
-        explorer.parts.port.go(Position(WEIGHTS, Place(1, 2, 1)))
+        await explorer.go(WEIGHTS, 1, 2, 1)
         await explorer.press("i", "right")
         stored = explorer.session.trace[WEIGHTS]
         row = stored[1, 2]
@@ -100,7 +99,7 @@ async def test_what_is_compared_is_without_them_too(words):
     async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
         port = explorer.parts.port
         port.change(port.session.with_overlay(Overlay("trace", "other", text=other)))
-        port.go(Position(WEIGHTS, Place(0, 1, 1)))
+        await explorer.go(WEIGHTS, 0, 1, 1)
         await explorer.press("i")
         whole = [session.trace[WEIGHTS].astype(float) for session in (port.session, port.session.other)]
         own, there = (left(weights[0]) for weights in whole)
@@ -127,7 +126,7 @@ async def test_what_is_compared_is_without_them_too(words):
 async def test_a_gradient_is_drawn_whole_and_its_cell_says_so(words):
     async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
         await explorer.press("b")
-        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 0)))
+        await explorer.go(WEIGHTS, 0, 1, 0)
         await explorer.press("i")
         for drawn, said in (("both", ["value", "as drawn"]), ("overlay", ["value"])):
             assert explorer.drawn == drawn

@@ -29,12 +29,11 @@ QUESTION = open_session(ModelOptions("question"), None, None)
 async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE, model="question") as explorer:
-        explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
-        await explorer.settled()
+        await explorer.go(WEIGHTS, 2, 0, 8)
         await explorer.prompt("ctrl+b", "mine.toml")
         await explorer.answer("Ask first.")
         assert explorer.messages == ["stop 1 of mine.toml: Attention weights"]
-        explorer.parts.port.go(Position("output.logits", Place(0, 0, 3)))
+        await explorer.go("output.logits", 0, 0, 3)
         await explorer.press("ctrl+b", "enter", "enter")
         told = suitable(explorer.session, "mine.toml")
         assert [stop.notes for stop in told.stops] == ["Ask first.", ""]

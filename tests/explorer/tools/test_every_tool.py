@@ -52,8 +52,7 @@ async def test_every_tool_is_opened_and_left_also_where_nothing_is_a_number(mode
         assert np.isnan(session.trace[session.trace.program.logits]).any()
     async with exploring(WIDE if broken else NARROW, session=session) as explorer:
         for name in TOOLS:
-            open_tool(name, explorer.parts.port)
-            await explorer.settled()
+            await explorer.open(name)
             if explorer.app.screen is not explorer.main:
                 await explorer.press("down")
             for _ in range(3):
@@ -66,8 +65,7 @@ async def test_every_tool_is_opened_and_left_also_where_nothing_is_a_number(mode
 async def test_a_tool_says_what_it_needs_and_the_model_does_not_have():
     async with exploring(NARROW, model="attention") as explorer:
         for name, said in NEEDED.items():
-            open_tool(name, explorer.parts.port)
-            await explorer.settled()
+            await explorer.open(name)
             assert explorer.app.screen is explorer.main, name
             assert said in explorer.messages[-1], name
 

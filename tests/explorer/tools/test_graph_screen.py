@@ -57,8 +57,7 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         await explorer.press(*["down"] * head, "enter")
         position = explorer.parts.explored.position
         assert (position.stop, position.place.head, position.place.row) == (node.step, node.number, node.token)
-        open_tool("features", explorer.parts.port)
-        await explorer.settled()
+        await explorer.open("features")
         await explorer.press("escape")
         screen = await opened(explorer)
         place = next(i for i, node in enumerate(screen._sources) if node.kind == "feature")

@@ -7,8 +7,6 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.report.poster import poster_text
-from tui_transformer.session.position import Position
-from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
 
@@ -23,8 +21,7 @@ async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells():
     async with exploring(SMALL, model="question") as explorer:
         for size in (SMALL, NARROW, MEDIUM, WIDE):
             await explorer.resize(*size)
-            explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
-            await explorer.settled()
+            await explorer.go(WEIGHTS, 2, 0, 8)
             await opened(explorer)
             screen = explorer.app.screen
             assert (screen.root.name, screen.root.index) == (WEIGHTS, (2, 0, 8))

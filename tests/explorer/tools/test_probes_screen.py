@@ -10,7 +10,6 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer import Model, probe, record
 from tui_transformer.analysis.labelled import read_labelled, stream
-from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.explorer.tools.probes import Fitted, ProbesScreen
 from tui_transformer.session.edit_format import changes
 
@@ -27,8 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def opened(explorer: Explorer, path: Path) -> ProbesScreen:
-    open_tool("probes", explorer.parts.port)
-    await explorer.settled()
+    await explorer.open("probes")
     await explorer.write(str(path))
     await explorer.press("enter")
     return await complete(explorer)
@@ -67,8 +65,7 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
     (tmp_path / "c.jsonl").write_text('{"text": "x"}\n', encoding="utf-8")
     (tmp_path / "d.csv").write_text("text,label\n", encoding="utf-8")
     async with exploring(MEDIUM, model="story", text="The fox") as explorer:
-        open_tool("probes", explorer.parts.port)
-        await explorer.settled()
+        await explorer.open("probes")
         for name in ("a.tsv", "b.tsv", "c.jsonl", "d.csv", "none.tsv"):
             await explorer.write(str(tmp_path / name))
             await explorer.press("enter")

@@ -15,7 +15,6 @@ from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.tools import attribution
 from tui_transformer.explorer.tools.attribution import InputsScreen, TermsScreen
-from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.session.view_state import Measure
 
 
@@ -87,8 +86,7 @@ async def test_where_the_metric_has_no_gradient_the_key_that_is_in_use_is_named(
     async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5), preferences=Preferences()) as explorer:
         port = explorer.parts.port
         port.change(explorer.session.with_measure(Measure("divergence")))
-        open_tool("inputs", port)
-        await explorer.settled()
+        await explorer.open("inputs")
         assert explorer.messages[-1].endswith(f"has gradient 0: {port.hint('{measure}')} chooses another metric")
         assert "#" not in explorer.messages[-1]
 

@@ -7,8 +7,6 @@ from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.circuits import circuits, compositions, words_of
 from tui_transformer.explorer.tools.circuits import CircuitsScreen
-from tui_transformer.session.position import Position
-from tui_transformer.views.step_view import Place
 
 
 async def opened(explorer: Explorer) -> CircuitsScreen:
@@ -19,8 +17,7 @@ async def opened(explorer: Explorer) -> CircuitsScreen:
 async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
     async with exploring(WIDE, model="copy") as explorer:
         heads = list(circuits(explorer.session.trace))
-        explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(2)))
-        await explorer.settled()
+        await explorer.go("decoder.1.self_attention.weights", 2)
         screen = await opened(explorer)
         head = heads[6]
         assert "OV · decoder self-attention layer 1 · head 2" in explorer.text

@@ -38,16 +38,11 @@ async def compare(explorer: Explorer, title: str, answer: str | None = None) -> 
     await explorer.settled()
 
 
-async def go(explorer: Explorer, stop: str, row: int = 0, column: int = 0) -> None:
-    explorer.parts.port.go(Position(stop, Place(0, row, column)))
-    await explorer.settled()
-
-
 async def test_another_sentence_is_beside_with_the_same_scale_and_cursor_and_both_values():
     other = Model.load("encoder").trace("the shore crashed against the waves")[SCALED]
     async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "the shore crashed against the waves")
-        await go(explorer, SCALED, 1, 2)
+        await explorer.go(SCALED, 0, 1, 2)
         assert "“the shore crashed against the waves” · 6 × 6" in explorer.text
         scene, own = explorer.scene, explorer.session.trace[SCALED]
         assert scene.scale == scene.overlay.scale
@@ -58,10 +53,10 @@ async def test_another_sentence_is_beside_with_the_same_scale_and_cursor_and_bot
             assert f"{number:.6g}".replace("-", "−") in explorer.text
         await explorer.press("down")
         assert explorer.parts.panes.heat_map("overlay").cursor == (2, 2)
-        await go(explorer, SCALED, 7, 7)
+        await explorer.go(SCALED, 0, 7, 7)
         assert "no such cell" in explorer.text
         # the difference is of the part in common, and lies around 0
-        await go(explorer, SCALED, 1, 2)
+        await explorer.go(SCALED, 0, 1, 2)
         await explorer.press("z")
         scene = explorer.scene
         assert np.array_equal(scene.drawn.window(range(6), range(6)), own[0, :6, :6].astype(float) - other[0])
@@ -80,7 +75,7 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
     async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "The waves crashed forcefully against the shore the")
         assert explorer.session.comparison.first == "tokens"
-        await go(explorer, SCALED)
+        await explorer.go(SCALED, 0)
         assert "first that differs: tokens (D)" in explorer.text
         difference = explorer.session.comparison.differences[SCALED]
         assert f"largest difference {difference.largest:.3g}, relative {difference.relative:.3g}" in explorer.text
@@ -90,7 +85,7 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
         await explorer.press("escape")
         assert explorer.stop == SCALED
         # before and after an edit
-        await go(explorer, VALUE, 1, 0)
+        await explorer.go(VALUE, 0, 1, 0)
         before = explorer.session.trace[VALUE][0, 1, 0]
         await explorer.press("d", "e")
         await explorer.answer("9")
@@ -106,7 +101,7 @@ async def test_the_first_step_that_differs_is_named_and_gone_to():
 async def test_float64_beside_float32():
     async with exploring(WIDE) as explorer:
         await compare(explorer, "float64")
-        await go(explorer, SCALED, 1, 1)
+        await explorer.go(SCALED, 0, 1, 1)
         assert explorer.session.comparison.first is None
         assert "nothing differs" in explorer.text
         assert explorer.scene.overlay.view.window(range(1), range(1)).dtype == np.float64
@@ -131,13 +126,13 @@ async def test_two_checkpoints_of_one_family(tmp_path):
     async with exploring(WIDE, model=str(tmp_path / "epoch1"), text="the waves") as explorer:
         await compare(explorer, "another checkpoint", str(tmp_path / "epoch2"))
         assert explorer.session.comparison.first == "embedding.tokens"
-        await go(explorer, "encoder.0.feed_forward.hidden.weight")
+        await explorer.go("encoder.0.feed_forward.hidden.weight", 0)
         assert "epoch2 · 8 × 128" in explorer.text
         other = Model.load(tmp_path / "epoch2").trace("the waves")
         shown = explorer.scene.overlay.view.window(range(8), range(128))
         assert np.array_equal(shown, other["encoder.0.feed_forward.hidden.weight"])
         # a step that the other lacks is shown alone
-        await go(explorer, "encoder.1.self_attention.scaled", 1, 1)
+        await explorer.go("encoder.1.self_attention.scaled", 0, 1, 1)
         assert explorer.scene.overlay is None
         assert "no such step" in explorer.text
 
@@ -159,7 +154,7 @@ async def test_what_cannot_be_compared_is_said(tmp_path):
 async def test_one_key_goes_through_difference_value_and_other_in_a_narrow_terminal():
     async with exploring(NARROW) as explorer:
         await compare(explorer, "another sentence", "the shore crashed")
-        await go(explorer, SCALED)
+        await explorer.go(SCALED, 0)
         assert "this less “the shore crashed” · common part 3 × 3" in explorer.text
         await explorer.press("z")
         assert f"{SCALED} · 8 × 8 × 8" in explorer.text
@@ -171,7 +166,7 @@ async def test_one_key_goes_through_difference_value_and_other_in_a_narrow_termi
 async def test_a_sentence_with_markup_is_shown_as_it_was_written():
     async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "[bold]the[/] waves \x1b[31m")
-        await go(explorer, SCALED)
+        await explorer.go(SCALED, 0)
         assert "“[bold]the[/] waves" in explorer.text
         await explorer.press("z", "z", "z")
         await explorer.shown("Heads · “[bold]the[/] waves")
@@ -195,7 +190,7 @@ async def test_the_cursor_stays_inside_what_is_drawn():
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
             await explorer.press("z", "z")
-            await go(explorer, SCALED, 7, 7)
+            await explorer.go(SCALED, 0, 7, 7)
             for _ in range(4):
                 await explorer.press("z", "end", "G", "Y", "c")
                 rows, columns = explorer.scene.drawn.shape
@@ -206,7 +201,7 @@ async def test_the_cursor_stays_inside_what_is_drawn():
         await compare(explorer, "another sentence", "the waves crashed against the shore")
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
-            await go(explorer, SCALED)
+            await explorer.go(SCALED, 0)
             for _ in range(4):
                 await explorer.press("z", "end", "G", "Y", "c")
                 assert (explorer.scene.place.row, explorer.scene.place.column) == (1, 1)
@@ -272,8 +267,7 @@ async def test_a_head_that_the_other_model_lacks_is_beside_no_other_head_and_can
     Model.load("encoder", heads=2).save(tmp_path / "two")
     async with exploring(NARROW, text="the waves") as explorer:
         await compare(explorer, "another checkpoint", str(tmp_path / "two"))
-        explorer.parts.port.go(Position(SCALED, Place(5, 0, 1)))
-        await explorer.settled()
+        await explorer.go(SCALED, 5, 0, 1)
         assert explorer.scene.overlay is None
         assert "this less" not in explorer.text
         explorer.parts.port.go_to_cell(head=1)
@@ -298,7 +292,7 @@ async def test_the_key_to_what_differs_first_is_one_that_there_is_and_a_chart_sa
     async with exploring(WIDE, preferences=Preferences(), text="the shore") as explorer:
         await explorer.press("c", "s")
         await explorer.answer("the waves")
-        await go(explorer, SCALED)
+        await explorer.go(SCALED, 0)
         await explorer.press("c", "b")
         assert "first that differs: tokens (c n)" in explorer.text
         await explorer.press("c", "b", "c", "b")
@@ -312,7 +306,7 @@ async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_
         await explorer.answer("who is")
         port, weights = explorer.parts.port, "encoder.0.self_attention.weights"
         # a token that is found
-        await go(explorer, weights)
+        await explorer.go(weights, 0)
         await explorer.prompt("/", "?")
         assert "token 4, ?" in explorer.messages[-1]
         assert (explorer.drawn, explorer.scene.place.row) == ("value", 4)
@@ -323,7 +317,7 @@ async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_
             lambda: port.visit(Position(weights, Place(0, 1, 3))),
         ):
             port.look(wanted="difference")
-            await go(explorer, weights)
+            await explorer.go(weights, 0)
             assert "common part 2 × 2" in explorer.text
             way()
             await explorer.settled()
@@ -331,7 +325,7 @@ async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_
             assert max(explorer.scene.place.row, explorer.scene.place.column) > 2
         # one that it has is shown as it was wanted
         port.look(wanted="difference")
-        await go(explorer, weights)
+        await explorer.go(weights, 0)
         port.visit(Position(weights, Place(0, 1, 1)))
         await explorer.settled()
         assert explorer.drawn == "difference"

@@ -10,18 +10,11 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.patching import PatchScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import Guess
-from tui_transformer.session.position import Position
-from tui_transformer.views.step_view import Place
 
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed"}
 OUTPUT = "decoder.0.feed_forward.residual"
 CONTEXT = "decoder.0.self_attention.context"
 OTHER = "the crashed waves"
-
-
-async def at(explorer: Explorer, stop: str, head: int = 0, row: int = 0) -> None:
-    explorer.parts.port.go(Position(stop, Place(head, row)))
-    await explorer.settled()
 
 
 async def ask(explorer: Explorer, text: str) -> None:
@@ -47,7 +40,7 @@ async def test_the_whole_step_comes_from_the_other_sentence() -> None:
         count = tokens(explorer, base.text)
         assert tokens(explorer, OTHER) == count, "this test needs sentences of the same length"
         # a small terminal, and help
-        await at(explorer, OUTPUT)
+        await explorer.go(OUTPUT, 0)
         await ask(explorer, OTHER)
         for text in ("whole step", "8 tokens", "esc leave"):
             assert text in explorer.text
@@ -56,7 +49,7 @@ async def test_the_whole_step_comes_from_the_other_sentence() -> None:
         await explorer.leave("escape", "escape")
         for size, said in ((NARROW, "1 edit"), (WIDE, "from “the crashed waves”")):
             await explorer.resize(*size)
-            await at(explorer, OUTPUT)
+            await explorer.go(OUTPUT, 0)
             await ask(explorer, OTHER)
             assert f"{count} tokens, as many as here" in explorer.text
             await apply(explorer)
@@ -79,7 +72,7 @@ async def test_a_sentence_of_another_length_gives_the_common_rows() -> None:
         base, other = explorer.session, explorer.session.model.trace("a shore")
         here, there = tokens(explorer, base.text), tokens(explorer, "a shore")
         assert there < here - 1
-        await at(explorer, OUTPUT)
+        await explorer.go(OUTPUT, 0)
         await ask(explorer, "a shore")
         assert f"{there} tokens, here {here}" in explorer.text
         assert f"rows 0 to {there - 1} are patched; {there} to {here - 1} stay as before" in explorer.text
@@ -109,7 +102,7 @@ async def test_only_the_head_or_the_row_is_patched() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         base, other = explorer.session, explorer.session.model.trace(OTHER)
         for key, part in (("right", np.s_[2]), ("left", np.s_[:, 1])):
-            await at(explorer, CONTEXT, head=2, row=1)
+            await explorer.go(CONTEXT, 2, 1)
             await ask(explorer, OTHER)
             assert "head 2" in explorer.text
             await explorer.press("tab", key)
@@ -123,11 +116,11 @@ async def test_only_the_head_or_the_row_is_patched() -> None:
 async def test_what_cannot_be_patched_is_said() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         for stop, said in (("tokens", "whole numbers"), ("vocabulary", "go to a step")):
-            await at(explorer, stop)
+            await explorer.go(stop, 0)
             await explorer.press("P")
             assert said in explorer.messages[-1]
         # while it is typed
-        await at(explorer, "decoder.0.self_attention.weights", row=5)
+        await explorer.go("decoder.0.self_attention.weights", 0, 5)
         await ask(explorer, "a shore")
         assert "the last axis differs" in explorer.text
         await explorer.press("enter")
@@ -135,7 +128,7 @@ async def test_what_cannot_be_patched_is_said() -> None:
         await explorer.write(OTHER)
         assert "the last axis differs" not in explorer.text
         await explorer.press("escape")
-        await at(explorer, OUTPUT, row=6)
+        await explorer.go(OUTPUT, 0, 6)
         await ask(explorer, "a shore")
         await explorer.press("tab", "right")
         assert "has no row 6 in both" in explorer.text
@@ -147,7 +140,7 @@ async def test_token_ids_where_the_model_has_no_words() -> None:
     session = open_session(ModelOptions(str(REFERENCES / "vanilla-decoder")), None, (4, 5, 6))
     async with exploring(NARROW, session=session) as explorer:
         assert explorer.session.model.vocabulary is None
-        await at(explorer, OUTPUT)
+        await explorer.go(OUTPUT, 0)
         await ask(explorer, "4 x")
         assert "write token IDs" in explorer.text
         await explorer.write("7 5 4")
@@ -160,7 +153,7 @@ async def test_the_decoder_keeps_its_own_tokens() -> None:
     async with exploring(NARROW, session=session) as explorer:
         other = session.model.trace(ids=session.model.encode("waves").ids, decoder_ids=(0, 8, 3))
         name = "decoder.1.cross_attention.output"
-        await at(explorer, name)
+        await explorer.go(name, 0)
         await ask(explorer, "waves")
         await apply(explorer)
         np.testing.assert_array_equal(explorer.session.trace[name], other[name])
@@ -168,11 +161,11 @@ async def test_the_decoder_keeps_its_own_tokens() -> None:
 
 async def test_edited_weights_are_edited_in_the_other_sentence_too() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
-        await at(explorer, "decoder.0.feed_forward.hidden.weight")
+        await explorer.go("decoder.0.feed_forward.hidden.weight", 0)
         await explorer.prompt("e", "3.5")
         other = explorer.session.with_text(OTHER).trace
         assert other.edits
-        await at(explorer, OUTPUT)
+        await explorer.go(OUTPUT, 0)
         await ask(explorer, OTHER)
         await explorer.press("enter")
         await explorer.until(lambda: len(explorer.session.edits) == 2)

@@ -71,8 +71,7 @@ async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_
 
 async def test_the_nearest_words_of_a_sum_are_listed():
     async with exploring(WIDE, model="question") as explorer:
-        await explorer.app.screen.run_action("open('nearest')")
-        await explorer.settled()
+        await explorer.open("nearest")
         # what is no word keeps the prompt
         await explorer.answer("xyzzy")
         await explorer.shown("'xyzzy' is not one token")

@@ -13,14 +13,12 @@ async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_bre
     async with exploring(WIDE, text="the waves crashed") as explorer:
         # a step without a softmax
         await explorer.go("embedding.tokens")
-        await explorer.app.screen.run_action("open('softmax')")
-        await explorer.settled()
+        await explorer.open("softmax")
         assert "there is no softmax here" in explorer.text
         await explorer.go("encoder.0.self_attention.weights")
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
-            await explorer.app.screen.run_action("open('softmax')")
-            await explorer.settled()
+            await explorer.open("softmax")
             assert "Softmax, naive and safe" in explorer.text
             assert "Both are the same to" in explorer.text
             assert "head 0 of 8" in explorer.text

@@ -57,8 +57,7 @@ def path(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path: Path, results: Results):
     (path.parent / "a.csv").write_text("one,two\n1,2\n", encoding="utf-8")
     async with exploring(WIDE, model="question") as explorer:
-        await explorer.app.screen.run_action("open('survey')")
-        await explorer.settled()
+        await explorer.open("survey")
         # a file that is no survey keeps the prompt
         await explorer.answer(str(path.parent / "a.csv"))
         await explorer.shown("not the result")

@@ -16,9 +16,7 @@ from tui_transformer.explorer.tools.measure import METRIC, TO, TOKENS, read
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions, Reading
 from tui_transformer.session.open_session import session_of
-from tui_transformer.session.position import Position
 from tui_transformer.session.view_state import Measure
-from tui_transformer.views.step_view import Place
 
 
 async def test_targets_are_asked_for_and_checked_while_they_are_typed():
@@ -72,11 +70,9 @@ async def test_the_way_back_begins_at_the_metric_that_is_chosen():
         words = [explorer.session.model.word(token) for token in (6, 7)]
         assert f"logit of {words[0]} less that of {words[1]}" in explorer.text
         assert "its gradient by the logits: 1 at the first token, −1 at the second" in explorer.text
-        explorer.parts.port.go(Position("output.logits", Place(0, 3, 7)))
-        await explorer.settled()
+        await explorer.go("output.logits", 0, 3, 7)
         assert re.search(r"∂ +−1 +of logit of", explorer.text)
-        explorer.parts.port.go(Position("decoder.1.self_attention.weights", Place(1, 3, 1)))
-        await explorer.settled()
+        await explorer.go("decoder.1.self_attention.weights", 1, 3, 1)
         gradient = wanted.values["decoder.1.self_attention.weights"]
         np.testing.assert_allclose(
             explorer.session.gradients.values["decoder.1.self_attention.weights"], gradient, atol=1e-6
