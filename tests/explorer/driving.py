@@ -24,7 +24,7 @@ from tui_transformer.explorer.main.screen import MainScreen, Parts
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -235,7 +235,7 @@ class Explorer:
 
     async def open(self, tool: str) -> None:
         """Open a tool by its name; tests of keys press its own."""
-        TOOLS[tool](self.parts.port)
+        open_tool(tool, self.parts.port)
         await self.settled()
 
     async def resize(self, width: int, height: int) -> None:

@@ -15,8 +15,7 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.records import replace
 from tui_transformer.session.edit_format import changes
-from tui_transformer.session.position import Position
-from tui_transformer.views.step_view import Place, index_of
+from tui_transformer.views.step_view import index_of
 
 UNLIKE = {"norm": "pre", "activation": "gelu", "bias": True, "positions": "learned", "tie_output": True}
 MODELS = {
