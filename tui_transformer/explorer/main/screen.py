@@ -41,6 +41,7 @@ from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import open_tool, palette_commands
 from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.labels import TextLine
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import arrange
@@ -194,10 +195,10 @@ class MainScreen(ExplorerScreen[None]):
         self.parts.panes.lay_out(arranged(explored.view, (), None))
         text, vocabulary, cell = TextPane(id="text"), VocabularyPane(id="vocabulary"), CellPane(id="cell")
         read_style_sheets(self.app, (text, vocabulary, cell))  # which say something of widgets of other kinds
-        yield Static(id="title", markup=False)
+        yield TextLine(id="title")
         yield SentencePane(id="sentence")
         yield WholePane(id="whole")
-        yield Static(id="crumbs", markup=False)
+        yield TextLine(id="crumbs")
         with Horizontal(id="body"):
             yield StepsPane(id="steps")
             with Vertical(id="middle"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
@@ -10,7 +12,6 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Static
 
 from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.records import dataclass, fields
@@ -86,7 +87,8 @@ class Written:
         before = self._lines.get(name)
         if self.is_new(name, line):
             layout = grows and (before is None or len(before) != len(line))
-            self._around.query_one(f"#{name}", Static).update(line, layout=layout)
+            widget: Any = self._around.query_one(f"#{name}")
+            widget.update(line, layout=layout)
 
     def is_new(self, name: str, line: Line) -> bool:
         """Whether a text is another than the last of its name, in words or looks; from now on it is the last."""
@@ -118,3 +120,17 @@ class DrawnWidget(Widget):
             self._strips, self._drawn_for = self.draw(), self.size
         strip = self._strips[y] if y < len(self._strips) else Strip([])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+
+class TextLine(DrawnWidget):
+    """A line of text that changes at every key, which a `Static` takes several times as long to draw."""
+
+    _text = Text()
+
+    def update(self, text: Text, *, layout: bool = False) -> None:  # noqa: ARG002 - as of a `Static`
+        """Show another text; the line has its room from the style sheet."""
+        self._text = text
+        self.redraw()
+
+    def draw(self) -> list[Strip]:
+        return [Strip(segments_of(self._text, self.app.console, self.rich_style))]
