@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Literal
 
@@ -22,7 +22,7 @@ BESIDE = 0.5
 """So much of a cell is put down to the sums of its working where other cells stand in it beside them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Term:
     """What one term adds to a cell.
 
@@ -37,16 +37,16 @@ class Term:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Cell:
     """A cell on the way.
 
     Attributes:
         name: Of the step or weight.
         index: Without the batch axis.
-        place: Where that is, in words: `head 2 · query where · key ?`.
         value: The value that the forward pass holds.
         kind: Whether it is of a step, of a weight, or given.
+        place: Where that is, in words: `head 2 · query where · key ?`.
         formula: How its step is computed; "" where it is not taken apart here.
         equation: The same with its numbers.
         terms: The largest of its terms.
@@ -58,9 +58,9 @@ class Cell:
 
     name: str
     index: Index
-    place: str
     value: float
     kind: Kind
+    place: str = ""
     formula: str = ""
     equation: str = ""
     terms: tuple[Term, ...] = ()
@@ -101,57 +101,33 @@ def poster(
     Raises:
         InputError: The cell is outside the step.
     """
-    root = _Open(Operand(trace.program.named(name), index, 0.0), 0)
-    waiting, order, seen = [(-1.0, 0, root)], count(1), {(root.operand.name, index)}
+    program = trace.program
+
+    def cell_of(operand: Operand) -> Cell:
+        own = operand.name
+        kind: Kind = "step" if own in program.by_name else "weight" if own in program.weights else "given"
+        return Cell(own, operand.index, operand.value, kind)
+
+    root = cell_of(Operand(program.named(name), index, 0.0))
+    waiting, order, seen = [(-1.0, 0, 0, root)], count(1), {(root.name, index)}
     for _ in range(most):
         if not waiting:
             break
-        importance, cell = -waiting[0][0], heapq.heappop(waiting)[2]
-        cell.explanation = trace.explain_cell(cell.operand.name, cell.operand.index)
-        is_step = trace.program.by_name.__contains__
-        cell.terms, cell.rest, cell.rest_total = _terms(cell.explanation, is_step, terms, cell.level + 1)
+        importance, _, level, cell = heapq.heappop(waiting)
+        found = trace.explain_cell(cell.name, cell.index)
+        cell.value, cell.difference = found.stored, found.difference
+        cell.formula, cell.equation = found.formula, found.equation
+        cell.terms, cell.rest, cell.rest_total = _terms(found, cell_of, terms)
         for term in cell.terms:
             for each in term.cells:
-                where = each.operand.name, each.operand.index
+                where = each.name, each.index
                 each.is_repeated = where in seen
-                if each.operand.name in trace.program.by_name and where not in seen and each.level != levels:
+                if each.kind == "step" and not each.is_repeated and level + 1 != levels:
                     seen.add(where)
-                    heapq.heappush(waiting, (-importance * term.share, next(order), each))
-    return root.closed(trace, place)
-
-
-@dataclass
-class _OpenTerm:
-    contribution: float
-    share: float
-    cells: list[_Open]
-
-
-@dataclass
-class _Open:
-    """A cell that may still be taken apart."""
-
-    operand: Operand
-    level: int
-    explanation: Explanation | None = None
-    terms: Sequence[_OpenTerm] = ()
-    rest: int = 0
-    rest_total: float = 0.0
-    is_repeated: bool = False
-
-    def closed(self, trace: Trace, place: Callable[[str, Index], str]) -> Cell:
-        name, index, found = self.operand.name, self.operand.index, self.explanation
-        program = trace.program
-        kind: Kind = "step" if name in program.by_name else "weight" if name in program.weights else "given"
-        where, value = place(name, index), self.operand.value
-        if found is None:
-            return Cell(name, index, where, value, kind, is_repeated=self.is_repeated)
-        terms = tuple(
-            Term(each.contribution, each.share, tuple(cell.closed(trace, place) for cell in each.cells))
-            for each in self.terms
-        )
-        made = found.formula, found.equation, terms, self.rest, self.rest_total, found.difference
-        return Cell(name, index, where, found.stored, kind, *made)
+                    heapq.heappush(waiting, (importance * term.share, next(order), level + 1, each))
+    for cell in root.walk():
+        cell.place = place(cell.name, cell.index)
+    return root
 
 
 def place_words(trace: Trace, labels: Labels) -> Callable[[str, Index], str]:
@@ -167,17 +143,17 @@ def place_words(trace: Trace, labels: Labels) -> Callable[[str, Index], str]:
 
 
 def _terms(
-    explanation: Explanation, is_step: Callable[[str], bool], most: int, level: int
-) -> tuple[list[_OpenTerm], int, float]:
+    explanation: Explanation, cell_of: Callable[[Operand], Cell], most: int
+) -> tuple[tuple[Term, ...], int, float]:
     """The largest terms of a working, the number of the others, and what these add.
 
     Cells that stand in it by themselves, as x in x + sublayer(x), come first, each once; of every sum the largest terms
     follow. A weight that stands by itself, as a bias, has no share: it is not taken apart.
     """
-    alone = [item.source for item in explanation.items if isinstance(item, Value) and item.source is not None]
-    steps = [abs(each.value) for each in alone if is_step(each.name) and np.isfinite(each.value)]
-    shares = [abs(each.value) / (sum(steps) or 1.0) if is_step(each.name) else 0.0 for each in alone]
-    made = [_OpenTerm(each.value, share, [_Open(each, level)]) for each, share in zip(alone, shares, strict=True)]
+    alone = [cell_of(item.source) for item in explanation.items if isinstance(item, Value) and item.source is not None]
+    steps = [abs(each.value) for each in alone if each.kind == "step" and np.isfinite(each.value)]
+    shares = [abs(each.value) / (sum(steps) or 1.0) if each.kind == "step" else 0.0 for each in alone]
+    made = [Term(each.value, share, (each,)) for each, share in zip(alone, shares, strict=True)]
     known, rest, rest_total = {(each.name, each.index) for each in alone}, 0, 0.0
     for item in explanation.items:
         if not isinstance(item, Sum):
@@ -190,6 +166,6 @@ def _terms(
         for k in largest:
             operands = [factor.operand(k) for factor in item.factors]
             if not all((each.name, each.index) in known for each in operands):
-                cells = [_Open(each, level) for each in operands]
-                made.append(_OpenTerm(float(item.contributions[k]), float(sizes[k]) * weight, cells))
-    return made, rest, rest_total
+                cells = tuple(map(cell_of, operands))
+                made.append(Term(float(item.contributions[k]), float(sizes[k]) * weight, cells))
+    return tuple(made), rest, rest_total
