@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from tui_transformer.text.display import visible
 if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Sums
     from tui_transformer.survey.running import Job, Progress
-    from tui_transformer.survey.work import Dictionary, Spread
+    from tui_transformer.survey.work import Dictionary
 
 SECONDS = 0.2
 """Between two lines that say how far it is."""
@@ -81,6 +80,7 @@ class Survey:
 
     def run(self) -> None:
         from tui_transformer.files import is_file, is_there
+        from tui_transformer.survey.processes import spread_of
         from tui_transformer.survey.results import check_out
         from tui_transformer.survey.running import run, state_path
         from tui_transformer.survey.work import STDIN, check_files
@@ -88,7 +88,8 @@ class Survey:
 
         check_out(self.out)
         check_files(self.files)
-        job, spread = self._job(), self._spread()
+        job = self._job()
+        spread = spread_of(self.workers or (1 if self.ray is None else None), self.ray)
         path = state_path(job.out)
         what = f"{', '.join(job.work.asked.measures)} of {visible(job.work.model.name)}"
         about = f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
@@ -134,16 +135,6 @@ class Survey:
                 raise UsageError("--at and --into are of a dictionary: name one with --features")
             return None
         return Dictionary(_anywhere(str(self.features)), self.at, self.into)
-
-    def _spread(self) -> Spread:
-        if self.ray is None:
-            from tui_transformer.survey.processes import in_processes
-
-            return partial(in_processes, count=self.workers or 1)
-        from tui_transformer.survey.on_ray import check_ray, on_ray
-
-        check_ray()
-        return partial(on_ray, address=self.ray, count=self.workers)
 
 
 def _everywhere(model: str) -> str:

@@ -9,12 +9,13 @@ import signal
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.survey.work import ONE_THREAD, Batch, Batchwise
+from tui_transformer.survey.work import ONE_THREAD, Batch, Batchwise, Spread
 
 AHEAD = 4
 """Batches for every worker that are read before the first of them is done."""
@@ -26,6 +27,19 @@ SECONDS = 0.2
 """After so long without a result None is given: the caller may look whether to stop."""
 
 Task = tuple[int, Batch]
+
+
+def spread_of(workers: int | None, ray: str | None) -> Spread:
+    """How batches are done: on Ray, with so many workers or one for every CPU; on processes; in this one for None.
+
+    InputError where Ray is not installed.
+    """
+    if ray is None:
+        return in_process if workers is None else partial(in_processes, count=workers)
+    from tui_transformer.survey.on_ray import check_ray, on_ray
+
+    check_ray()
+    return partial(on_ray, address=ray, count=workers)
 
 
 def in_processes(

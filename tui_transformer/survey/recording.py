@@ -13,7 +13,6 @@ import json
 import operator
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -33,7 +32,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_there, make_folder, write_whole, writing
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
-from tui_transformer.survey.processes import in_process, in_processes
+from tui_transformer.survey.processes import spread_of
 from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
 from tui_transformer.survey.work import Batch, Spread, add_texts, batches, spread_out
 from tui_transformer.text.display import visible
@@ -94,7 +93,7 @@ def record(
     store = _Store(folder, work.index(fingerprint(model, report)), report)
     items = (_item(model, number, text) for number, text in enumerate(texts))
     store.skip(items)
-    store.fill(work, items, _spread(workers, ray))
+    store.fill(work, items, spread_of(workers, ray))
     return Recorded.load(folder)
 
 
@@ -111,16 +110,6 @@ def _item(model: Model, number: int, text: str | Sequence[int]) -> Item:
     if ids is None:
         raise UsageError(f"texts are a list of texts or of token IDs, and {str(text)[:40]!r} is none")
     return Item(number, Source(GIVEN, number + 1, " ".join(map(str, ids))))
-
-
-def _spread(workers: int | None, ray: str | None) -> Spread:
-    """How batches are done: here, on processes, on Ray."""
-    if ray is None:
-        return in_process if workers is None else partial(in_processes, count=workers)
-    from tui_transformer.survey.on_ray import check_ray, on_ray
-
-    check_ray()
-    return partial(on_ray, address=ray, count=workers)
 
 
 def fingerprint(model: Model, report: Report = silent) -> str:
