@@ -13,7 +13,7 @@ from tui_transformer import Model
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.report.poster import heading, poster_svg, poster_text
-from tui_transformer.views.poster import Cell, place_words, poster
+from tui_transformer.views.poster import Cell, poster
 from tui_transformer.views.step_view import Labels
 
 SENTENCE = "where did the old sailor hide the map ?"
@@ -27,7 +27,7 @@ def trace() -> Trace:
 
 def of(trace: Trace, name: str, index: tuple[int, ...], **how: int) -> Cell:
     labels = Labels({"tokens": tuple(SENTENCE.split())})
-    return poster(trace, name, index, place_words(trace, labels), **how)
+    return poster(trace, name, index, labels, **how)
 
 
 def test_every_cell_has_the_value_of_the_trace_and_it_goes_back_to_the_words(trace: Trace) -> None:
@@ -72,10 +72,10 @@ def test_no_further_than_is_asked_for_and_no_cell_that_is_not_there(trace: Trace
 def test_places_are_said_in_words_and_as_text_every_cell_is_a_line(trace: Trace) -> None:
     root = of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1)
     assert root.place == "head 2 · query where · key ?"
-    assert heading(root, str) == f"{LAYER}.weights · head 2 · query where · key ? = 0.98859"
+    assert heading(root) == f"{LAYER}.weights · head 2 · query where · key ? = 0.98859"
     # as text every cell is a line below that which it is a part of
     root = of(trace, f"{LAYER}.scaled", (2, 0, 8), levels=2)
-    lines = "".join(poster_text(root, str, 120)).splitlines()
+    lines = "".join(poster_text(root, 120)).splitlines()
     assert lines[0] == f"6.943 = 19.638 ÷ 2.8284   {LAYER}.scaled · head 2 · query where · key ?"
     assert lines[1].startswith(
         "└ 19.638 = (−1.3049) · (−3.039) + … + 0.81462 · 1.849   encoder.0.self_attention.scores"
@@ -91,7 +91,7 @@ def test_places_are_said_in_words_and_as_text_every_cell_is_a_line(trace: Trace)
 
 def test_as_svg_it_is_one_picture_with_every_cell(trace: Trace) -> None:
     root = of(trace, f"{LAYER}.weights", (2, 0, 8), levels=4)
-    svg = poster_svg(root, str, f"{SENTENCE} <&>")
+    svg = poster_svg(root, f"{SENTENCE} <&>")
     tree = ElementTree.fromstring(svg)  # noqa: S314 - made here
     kind = "{http://www.w3.org/2000/svg}"
     assert len(tree.findall(f"{kind}rect")) == 1 + len([*root.walk()])
@@ -107,7 +107,7 @@ def test_as_svg_it_is_one_picture_with_every_cell(trace: Trace) -> None:
 
 
 def test_boxes_of_a_column_do_not_lie_over_one_another(trace: Trace) -> None:
-    tree = ElementTree.fromstring(poster_svg(of(trace, "output.logits", (0, 1), most=30), str, ""))  # noqa: S314
+    tree = ElementTree.fromstring(poster_svg(of(trace, "output.logits", (0, 1), most=30), ""))  # noqa: S314
     columns: dict[str, list[tuple[float, float]]] = {}
     for box in tree.findall("{http://www.w3.org/2000/svg}rect")[1:]:
         top = float(box.get("y", "nan"))

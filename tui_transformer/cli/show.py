@@ -293,8 +293,6 @@ class Chart(Featured):
 
 # The way back
 
-ENDINGS = (".svg", ".png", ".txt")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Poster(Edited):
@@ -311,25 +309,23 @@ class Poster(Edited):
     out: Path | None = option(None, "Write to .svg, .png or .txt; by default text to the terminal.", metavar="FILE")
 
     def run(self) -> None:
-        ending = ".txt" if self.out is None else self.out.suffix.lower()
-        if ending not in ENDINGS:
-            raise UsageError(f"--out {self.out}: a poster ends in {', '.join(ENDINGS)}")
-        session = open_session(self)
         from tui_transformer.engine.names import one
         from tui_transformer.files import write_whole
-        from tui_transformer.report.poster import poster_svg, poster_text
-        from tui_transformer.views.poster import place_words, poster
+        from tui_transformer.report.poster import ENDINGS, poster_svg, poster_text
+        from tui_transformer.views.poster import poster
 
+        if self.out is not None and self.out.suffix.lower() not in ENDINGS:
+            raise UsageError(f"--out {self.out}: a poster ends in {', '.join(ENDINGS)}")
+        session = open_session(self)
         program, trace = session.trace.program, session.trace
-        name, places = one(program.names, self.step), place_words(trace, session.labels)
+        name, labels = one(program.names, self.step), session.labels
         index, terms, most = self._index(trace, name), self.terms, self.most
-        root = poster(trace, name, index, places, levels=self.levels, terms=terms, most=most)
-        about = f"{session.text} · {session.model.name}" if session.text else session.model.name
-        if self.out is None or ending == ".txt":
-            deliver(poster_text(root, str, page(everything=self.out is not None).width), self.out)
+        root = poster(trace, name, index, labels, levels=self.levels, terms=terms, most=most)
+        if self.out is None or self.out.suffix.lower() == ".txt":
+            deliver(poster_text(root, page(everything=self.out is not None).width), self.out)
             return
-        svg = poster_svg(root, str, about)
-        if ending == ".png":
+        svg = poster_svg(root, f"{session.text} · {session.model.name}" if session.text else session.model.name)
+        if self.out.suffix.lower() == ".png":
             from tui_transformer.report.export import png_drawing
 
             png = png_drawing()

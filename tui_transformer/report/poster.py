@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.records import dataclass
@@ -24,13 +24,13 @@ ADDS, TAKES, LEAF = "#b35806", "#3c6eb4", "#f5f7f9"
 WIDEST = 6.0
 """Width of a line that is the whole of a cell."""
 
-Title = Callable[[str], str]
-"""What a step is called."""
+ENDINGS = (".svg", ".png", ".txt")
+"""Of the files that a poster is written to."""
 
 
-def heading(root: Cell, title: Title) -> str:
+def heading(root: Cell) -> str:
     """What the poster is of: `Attention weights · head 2 · query where · key ? = 0.98859`."""
-    return visible(f"{_called(root, title)} = {spoken(root.value)}")
+    return visible(f"{_called(root)} = {spoken(root.value)}")
 
 
 def checked(root: Cell) -> str:
@@ -40,30 +40,30 @@ def checked(root: Cell) -> str:
     return f"{what}; at most {spoken(max(apart), 2)} from the forward pass"
 
 
-def poster_text(root: Cell, title: Title, width: int | None) -> Iterator[str]:
+def poster_text(root: Cell, width: int | None) -> Iterator[str]:
     """A line for each cell, indented below the one that it is a part of, and cut to a width."""
-    for line, _ in poster_lines(root, title):
+    for line, _ in poster_lines(root):
         yield f"{line if width is None else fit(line, width).rstrip()}\n"
     yield f"\n{checked(root)}\n"
 
 
-def poster_lines(cell: Cell, title: Title, lead: str = "", below: str = "") -> Iterator[tuple[str, Cell | None]]:
+def poster_lines(cell: Cell, lead: str = "", below: str = "") -> Iterator[tuple[str, Cell | None]]:
     """Each line of the text and the cell that it is of; the last below one tells of those that are not shown."""
     left = cell.equation.rpartition(" = ")[0]
     made = f" = {left}" if left and left != spoken(cell.value) else ""
     elsewhere = "  (taken apart elsewhere)" if cell.is_repeated else ""
-    yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell, title)}{elsewhere}"), cell
+    yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell)}{elsewhere}"), cell
     children = [(term, each) for term in cell.terms for each in term.cells]
     for number, (term, each) in enumerate(children, 1):
         is_last = number == len(children) and not cell.rest
         corner, bar = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        yield from poster_lines(each, title, f"{below}{corner}{_adds(term, each)}", below + bar)
+        yield from poster_lines(each, f"{below}{corner}{_adds(term, each)}", below + bar)
     if cell.rest:
         yield f"{below}└ {_others(cell)}", None
 
 
-def _called(cell: Cell, title: Title) -> str:
-    return f"{title(cell.name)} · {cell.place}" if cell.place else title(cell.name)
+def _called(cell: Cell) -> str:
+    return f"{cell.name} · {cell.place}" if cell.place else cell.name
 
 
 def _adds(term: Term, cell: Cell) -> str:
@@ -102,23 +102,22 @@ class _Box:
             yield from box.walk()
 
 
-def poster_svg(root: Cell, title: Title, about: str) -> str:
+def poster_svg(root: Cell, about: str) -> str:
     """One picture: the number at the right, and left of each cell those that it is made of.
 
     A line is as wide as the share of what it adds, orange where that is positive, blue and dashed where negative.
 
     Args:
         root: The number.
-        title: What a step is called.
         about: The sentence and the model.
     """
-    box = _boxes(root, title)
+    box = _boxes(root)
     bottom = _place(box, MARGIN + HEAD)
     columns = max(each.column for each in box.walk()) + 1
     width, height = 2 * MARGIN + columns * WIDE + (columns - 1) * BETWEEN, bottom + MARGIN + LINE
     parts = [
         BACKGROUND,
-        _text(MARGIN, MARGIN + 14, heading(root, title), 'font-size="18" font-weight="bold"'),
+        _text(MARGIN, MARGIN + 14, heading(root), 'font-size="18" font-weight="bold"'),
         _text(MARGIN, MARGIN + 34, about, f'fill="{QUIET}"'),
         *(line for each in box.walk() for line in _links(each, width)),
         *(line for each in box.walk() for line in _drawn(each, width)),
@@ -127,14 +126,14 @@ def poster_svg(root: Cell, title: Title, about: str) -> str:
     return document(width, height, parts, INK)
 
 
-def _boxes(cell: Cell, title: Title, column: int = 0) -> _Box:
+def _boxes(cell: Cell, column: int = 0) -> _Box:
     room = int((WIDE - 2 * APART) / GLYPH)
     more = [_others(cell)] if cell.rest else []
     made = [cell.formula, *([cell.equation] if cell.equation else [])] if cell.formula else []
     number = spoken(cell.value)
-    head = f"{fit(title(cell.name), room - len(number) - 1)} {number}"
+    head = f"{fit(cell.name, room - len(number) - 1)} {number}"
     texts = (head, *(fit(text, room).rstrip() for text in (cell.place, *made, *more) if text))
-    children = [(term, _boxes(each, title, column + 1)) for term in cell.terms for each in term.cells]
+    children = [(term, _boxes(each, column + 1)) for term in cell.terms for each in term.cells]
     return _Box(cell, column, texts, children)
 
 

@@ -30,10 +30,7 @@ Task = tuple[int, Batch]
 
 
 def spread_of(workers: int | None, ray: str | None) -> Spread:
-    """How batches are done: on Ray, with so many workers or one for every CPU; on processes; in this one for None.
-
-    InputError where Ray is not installed.
-    """
+    """How batches are done: on Ray, on so many processes, in this one for None; InputError where Ray is not there."""
     if ray is None:
         return in_process if workers is None else partial(in_processes, count=workers)
     from tui_transformer.survey.on_ray import check_ray, on_ray

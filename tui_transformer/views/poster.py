@@ -81,7 +81,7 @@ def poster(
     trace: Trace,
     name: str,
     index: Index,
-    place: Callable[[str, Index], str],
+    labels: Labels,
     *,
     levels: int | None = None,
     terms: int = TERMS,
@@ -93,7 +93,7 @@ def poster(
         trace: Where the cell is.
         name: Of its step.
         index: Of the cell, without the batch axis.
-        place: Where a cell of a step is, in words.
+        labels: The words of rows and columns.
         levels: How far back; None for as far as the cells reach.
         terms: Terms of a sum that are shown.
         most: Cells that are taken apart.
@@ -126,20 +126,16 @@ def poster(
                     seen.add(where)
                     heapq.heappush(waiting, (importance * term.share, next(order), level + 1, each))
     for cell in root.walk():
-        cell.place = place(cell.name, cell.index)
+        cell.place = _place(trace, labels, cell.name, cell.index)
     return root
 
 
-def place_words(trace: Trace, labels: Labels) -> Callable[[str, Index], str]:
-    """A function that says where a cell is: `head 2 · query where · key ?`; a place without words has its number."""
-
-    def place(name: str, index: Index) -> str:
-        axes = trace.program.axes(name) if name in trace.program.by_name or name in trace.program.weights else ()
-        if not axes:
-            return " · ".join(map(str, index))
-        return " · ".join(f"{axis.name} {labels.of(axis)(i)}" for axis, i in zip(axes, index, strict=True))
-
-    return place
+def _place(trace: Trace, labels: Labels, name: str, index: Index) -> str:
+    """Where a cell is, in words: `head 2 · query where · key ?`; a place without words has its number."""
+    axes = trace.program.axes(name) if name in trace.program.by_name or name in trace.program.weights else ()
+    if not axes:
+        return " · ".join(map(str, index))
+    return " · ".join(f"{axis.name} {labels.of(axis)(i)}" for axis, i in zip(axes, index, strict=True))
 
 
 def _terms(

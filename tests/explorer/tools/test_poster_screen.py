@@ -25,7 +25,7 @@ async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells():
             await opened(explorer)
             screen = explorer.app.screen
             assert (screen.root.name, screen.root.index) == (WEIGHTS, (2, 0, 8))
-            *lines, _, _ = "".join(poster_text(screen.root, str, None)).split("\n")[:-1]
+            *lines, _, _ = "".join(poster_text(screen.root, None)).split("\n")[:-1]
             assert [text for text, _ in screen.cells] == lines
             assert "0.98859" in explorer.text
             place = next(at for at, (_, cell) in enumerate(screen.cells) if cell and cell.name.endswith(".query"))

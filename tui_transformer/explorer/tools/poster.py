@@ -14,14 +14,12 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.files import write_whole
 from tui_transformer.report.export import png_drawing
-from tui_transformer.report.poster import checked, heading, poster_lines, poster_svg, poster_text
-from tui_transformer.views.poster import Cell, place_words, poster
+from tui_transformer.report.poster import ENDINGS, checked, heading, poster_lines, poster_svg, poster_text
+from tui_transformer.views.poster import Cell, poster
 from tui_transformer.views.step_view import index_of, place_of
 
 LEVELS, DEEPEST = 5, 12
 """How far back it goes at first, and at most."""
-
-ENDINGS = (".svg", ".png", ".txt")
 
 
 class PosterScreen(Overview, tool="poster"):
@@ -46,17 +44,17 @@ class PosterScreen(Overview, tool="poster"):
         self.cells: list[tuple[str, Cell | None]] = []
 
     def begin(self) -> None:
-        trace, places = self.session.trace, place_words(self.session.trace, self.session.labels)
+        trace, labels = self.session.trace, self.session.labels
         (name, index), levels = self.of, self.levels
 
         def work(_: object) -> Cell:
-            return poster(trace, name, index, places, levels=levels, most=12 * levels)  # cells that are taken apart
+            return poster(trace, name, index, labels, levels=levels, most=12 * levels)  # cells that are taken apart
 
         self.compute(work, partial(self._take, levels))
 
     def _take(self, levels: int, root: Cell) -> None:
         self.back = levels
-        self.root, self.cells = root, list(poster_lines(root, str))
+        self.root, self.cells = root, list(poster_lines(root))
         quiet = "dim" if self.app.no_color else "bright_black"
 
         def line(place: int) -> Text:
@@ -75,7 +73,7 @@ class PosterScreen(Overview, tool="poster"):
             made = f"{cell.formula}: {cell.equation}" if cell.formula else f"a {cell.kind}, not taken apart here"
             detail = f"{at}   {cell.place}", made
         levels = f"{self.back} level{'s' * (self.back > 1)} back"
-        return Texts(f"Poster · {heading(self.root, str)}", f"{levels} · {checked(self.root)}", detail)
+        return Texts(f"Poster · {heading(self.root)}", f"{levels} · {checked(self.root)}", detail)
 
     def action_levels(self, by: int) -> None:
         wanted = max(1, min(self.levels + by, DEEPEST))
@@ -101,11 +99,11 @@ class PosterScreen(Overview, tool="poster"):
             if ending not in ENDINGS:
                 raise InputError(f"{path.name}: a poster ends in {', '.join(ENDINGS)}")
             if ending == ".txt":
-                made = "".join(poster_text(root, str, None)).encode()
+                made = "".join(poster_text(root, None)).encode()
             elif ending == ".svg":
-                made = poster_svg(root, str, about).encode()
+                made = poster_svg(root, about).encode()
             elif (png := png_drawing()) is not None:
-                made = png(poster_svg(root, str, about))
+                made = png(poster_svg(root, about))
             else:
                 raise InputError("a PNG needs the extra record: pip install 'tui-transformer[record]'; or write .svg")
             write_whole(path, made)
