@@ -86,7 +86,7 @@ def test_more_tokens_than_a_text_can_have_are_refused_by_name(tmp_path, encoder,
         diagnose(open_dump(path), encoder)
     trace = open_trace(path)
     with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
-        trace.mask() if name == "attention_mask" else trace.ids()
+        trace.whole_numbers(name)
     assert sum(read) <= IDS.nbytes
 
 
@@ -174,8 +174,8 @@ def read_all(path: Path) -> int:
         assert trace.shape(name) == whole.shape
         count += sum(cells.size for cells in trace.cells(name))
         assert count >= whole.size
-    trace.ids()
-    trace.decoder_ids()
+    trace.whole_numbers(*npz_reader.IDS)
+    trace.whole_numbers(*npz_reader.DECODER_IDS)
     return count
 
 

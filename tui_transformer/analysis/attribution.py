@@ -121,8 +121,11 @@ def attribute(
             raise InputError(f"there is no token {each}: IDs go from 0 to {words - 1}")
     walk = _Walk(trace, row, item, neurons, features)
     logit = walk.line(LOGITS)
-    chosen = (token,) if other is None else (token, other)
-    terms = tuple(walk.of_logits(chosen))
+    direction = np.zeros(words)
+    direction[token] = 1.0
+    if other is not None:
+        direction[other] -= 1.0
+    terms = tuple(walk.of(LOGITS, direction))
     value = float(logit[token] - (0.0 if other is None else logit[other]))
     return Attribution((token, other), row, value, terms)
 
@@ -181,11 +184,6 @@ class _Walk:
     item: int
     neurons: bool
     features: bool
-
-    def of_logits(self, tokens: tuple[int, ...]) -> Iterator[Term]:
-        direction = np.zeros(self.trace.program.shape(LOGITS)[-1])
-        np.add.at(direction, list(tokens), (1.0, -1.0)[: len(tokens)])
-        yield from self.of(LOGITS, direction)
 
     def of(self, name: str, direction: Host) -> Iterator[Term]:
         """The terms of a step whose row is multiplied by a direction."""

@@ -212,7 +212,7 @@ def feature_words(
             vectors[: len(each.features), each.token - rows.start] = each.written
         logits: Host = np.zeros(())
         for place, written in ((some[0].at, vectors), *_further(trace, some, (most, len(rows)))):
-            name = _goes_on(trace.program, place)
+            name = f"{place}.output" if f"{place}.output" in trace.program.by_name else f"{place}.reconstruction"
             logits = logits + carried(trace, name, passed(trace, name, written, rows, item), rows, item)
         logits -= logits.mean(axis=-1, keepdims=True)
         yield from (logits[: len(each.features), each.token - rows.start] for each in some)
@@ -229,7 +229,3 @@ def _further(trace: Trace, found: Sequence[ActiveFeatures], shape: tuple[int, in
                     region = range(one.feature, one.feature + 1), range(step.shape[-1])
                     vectors[at, each.token - found[0].token] = one.value * in_float64(trace, step.inputs[1], region)[0]
             yield place, vectors
-
-
-def _goes_on(program: Program, at: str) -> str:
-    return f"{at}.output" if f"{at}.output" in program.by_name else f"{at}.reconstruction"

@@ -87,6 +87,14 @@ class Lens:
         """How many tokens there are."""
         return self.steps[-1].axes[0].size
 
+    def behind(self, layer: int | None) -> list[Depth]:
+        """The depth behind a layer, −1 for what enters the first, or all; InputError where there is no such layer."""
+        found = [depth for depth in self.depths if layer in (None, depth.layer)]
+        if not found:
+            last = self.depths[-1].layer
+            raise InputError(f"there is no layer {layer}: layers are 0 to {last}, and −1 for the embedding")
+        return found
+
     @np.errstate(all="ignore")
     def spell(
         self, trace: Trace, depth: Depth, rows: range, top: int = 1, *, item: int = 0, report: Report = silent
@@ -190,12 +198,7 @@ def logit_lens(
     """
     at_least(1, top=top)
     lens = lens_of(trace.program, tuned)
-    depths = [depth for depth in lens.depths if layer in (None, depth.layer)]
-    if not depths:
-        raise InputError(
-            f"there is no layer {layer}: layers are 0 to {lens.depths[-1].layer}, and −1 for the embedding"
-        )
-    own = item_of(trace, item)
+    depths, own = lens.behind(layer), item_of(trace, item)
 
     def cells(spelled: Spelled) -> Iterator[dict[str, Any]]:
         place = {"layer": spelled.depth.layer, "step": spelled.depth.step}
@@ -308,11 +311,9 @@ class _Sums:
 
 
 def _no_sums(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
-    known = [depth.layer for depth in lens.depths]
-    missing = sorted(set(layers or ()) - set(known))
-    if missing:
-        raise InputError(f"there is no layer {missing[0]}: layers are 0 to {known[-1]}, and −1 for the embedding")
-    wanted = [layer for layer in known[:-1] if layers is None or layer in layers]
+    for layer in sorted(layers or ()):
+        lens.behind(layer)
+    wanted = [depth.layer for depth in lens.depths[:-1] if layers is None or depth.layer in layers]
     size = trace.program.shape(lens.state)[-1]
     taken = 16 * size * size * len(wanted)
     if taken > LARGEST:

@@ -182,10 +182,7 @@ class Lens(Edited):
 
         lens = lens_of(session.trace.program)
         tokens = self._tokens(lens.tokens)
-        depths = [depth for depth in lens.depths if self.layer in (None, depth.layer)]
-        if not depths:
-            last = lens.depths[-1].layer
-            raise InputError(f"there is no layer {self.layer}: layers are 0 to {last}, and −1 for the embedding")
+        depths = lens.behind(self.layer)
         columns: tuple[str, ...] = ("layer", "token", "of", "rank", "id", "word", "probability")
         note = f"what leaves each layer, through {' → '.join(step.name for step in lens.steps)}"
         if self.tuned is None:
@@ -219,11 +216,8 @@ class Lens(Edited):
         from tui_transformer.analysis.effects import answer_positions
         from tui_transformer.analysis.head_lens import head_lens, writing_attentions
         from tui_transformer.cli.metrics import where
-        from tui_transformer.engine.gradient import LOGITS
 
         trace = session.trace
-        if LOGITS not in trace.program.by_name:
-            raise InputError("the model has no logits of words: no head spells any")
         writing_attentions(trace.program)
         row = answer_positions(trace, folder=session.model.folder).start if self.token is None else self.token
         maps = None if self.tuned is None else self._fitted(session, self.tuned)

@@ -16,7 +16,7 @@ from tui_transformer.cli.options import Flags, Inputs
 from tui_transformer.cli.output import emit, emit_json, full_shape, jsonable, runs
 from tui_transformer.cli.session import open_session
 from tui_transformer.diagnosis.dumps import is_dump_folder
-from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
+from tui_transformer.diagnosis.dumps.npz_reader import DECODER_IDS, IDS, MASKS, TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import listed
@@ -98,8 +98,8 @@ def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
     """Files and computed traces; a file's token IDs are used where no input was given."""
     files = [open_trace(Path(where)) for where in (first, second) if where and not is_model(where)]
     ids, decoder_ids, mask = (
-        next((found for file in files if (found := read(file))), None)
-        for read in (TraceFile.ids, TraceFile.decoder_ids, TraceFile.mask)
+        next((found for file in files if (found := file.whole_numbers(*names))), None)
+        for names in (IDS, DECODER_IDS, MASKS)
     )
     held = Inputs(None if ids is None else (ids,), decoder_ids, mask)
 

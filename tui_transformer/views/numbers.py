@@ -57,7 +57,8 @@ class NumberFormat:
     def _shorter(self, value: float) -> str:
         if value == 0:
             return "0"
-        tries = [_fixed(value, decimals) for decimals in range(self.decimals, -1, -1)] + [_exponent(f"{value:.0e}")]
+        fixed = [_trimmed(f"{value:.{decimals}f}") for decimals in range(self.decimals, -1, -1)]
+        tries = [*fixed, _exponent(f"{value:.0e}")]
         return next((text for text in tries if len(text) <= self.width), tries[-1][: self.width - 1] + "…")
 
 
@@ -166,10 +167,6 @@ def _shape(scale: Scale) -> tuple[int, int, float]:
 
 def _is_scientific(largest: float) -> bool:
     return 0 < largest < 0.01
-
-
-def _fixed(value: float, decimals: int) -> str:
-    return _trimmed(f"{value:.{decimals}f}")
 
 
 @lru_cache(1 << 12)

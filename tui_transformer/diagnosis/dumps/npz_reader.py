@@ -29,6 +29,9 @@ from tui_transformer.text.files import shown_path
 VALUE, TEXT = "value/", "a text"
 """The prefix of the steps in a file that holds more than the steps."""
 
+IDS, DECODER_IDS = ("tokens", "input_ids"), ("decoder.tokens", "decoder_input_ids")
+"""Entries of the token IDs that a trace was made from."""
+
 MASKS = ("attention_mask", "padding")
 """Entries that say which tokens are real: no steps."""
 
@@ -117,19 +120,8 @@ class TraceFile:
             with self.archive.open(entry) as member:
                 yield member, header_of(member, entry.file_size, where)
 
-    def ids(self) -> tuple[int, ...] | None:
-        """The token IDs that the trace was made from, where the file has them."""
-        return self._ids("tokens", "input_ids")
-
-    def decoder_ids(self) -> tuple[int, ...] | None:
-        """The same for the decoder of an encoder–decoder."""
-        return self._ids("decoder.tokens", "decoder_input_ids")
-
-    def mask(self) -> tuple[int, ...] | None:
-        """1 for every token that was read and 0 for padding, where the file says it."""
-        return self._ids(*MASKS)
-
-    def _ids(self, *names: str) -> tuple[int, ...] | None:
+    def whole_numbers(self, *names: str) -> tuple[int, ...] | None:
+        """Those of one sentence in the first array of these names that there is; None where it is none."""
         name = next((name for name in names if name in self.entries), None)
         array = None if name is None else self.read(name, MOST_IDS)
         if array is None or array.dtype.kind not in "iub" or not array.size or max(array.shape) != array.size:
