@@ -9,11 +9,11 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working, product
+from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
 from tui_transformer.engine.ops.attention import OfHeads
-from tui_transformer.engine.ops.base import Gradients, single
+from tui_transformer.engine.ops.base import Gradients
 from tui_transformer.records import dataclass, replace
 
 
@@ -195,13 +195,6 @@ class _Tiled(OfHeads):
         tiled = backend.xp.tile(second, (1, self.share, 1, 1))
         parts: Sequence[Array] = super().backward(backend, gradient, output, first, tiled)
         return parts[0], parts[1].reshape(len(gradient), self.share, *second.shape[1:]).sum(axis=1)
-
-    def explain(self, index: Index, *sources: Source) -> Working:
-        head, row, column = index
-        first, second = sources
-        line = (column, None) if self.by_rows else (None, column)
-        read = second.factor(self.head_read(head, second.shape[0]), *line)
-        return single(product(self.sums[0], first.factor(head, row, None), read))
 
     explain_backward = by_the_pass
 

@@ -70,7 +70,8 @@ class OfHeads(Op):
         head, row, column = index
         first, second = inputs
         line = (column, None) if self.by_rows else (None, column)
-        return single(product(self.sums[0], first.factor(head, row, None), second.factor(head // self.share, *line)))
+        read = second.factor(self.head_read(head, second.shape[0]), *line)
+        return single(product(self.sums[0], first.factor(head, row, None), read))
 
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
