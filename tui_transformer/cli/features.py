@@ -76,7 +76,7 @@ class Features(Edited):
         from tui_transformer.features.labels import own_labels, read_labels
 
         labels = {} if self.labels is None else read_labels(self.labels)
-        session = open_session(self, made=self._with_features)
+        session = open_session(self)
         own = own_dictionary(session.model.folder) if self.file is None else None
         labels = labels or own_labels(own)
         with cleared():
@@ -90,7 +90,7 @@ class Features(Edited):
         said = f"{visible(str(self.file or own))} at {where}" + " · the reconstruction goes on" * self.replace
         Table(tuple(columns), rows, 4, said).emit(self.format)
 
-    def _with_features(self, model: Model) -> Model:
+    def featured(self, model: Model) -> Model:
         from tui_transformer.features.dictionary import Features as Dictionary
 
         dictionary = Dictionary.of(model) if self.file is None else Dictionary.load(self.file)
@@ -209,7 +209,7 @@ class Graph(Edited):
             raise UsageError("--no-features is instead of --features: leave one of them out")
         if self.target is not None and self.mass is not None:
             raise UsageError("--mass is of the likeliest words: leave --target out")
-        session = open_session(self, made=self._with_features)
+        session = open_session(self)
         if self.labels is not None and len(places_of_features(session.trace.program)) != 1:
             raise UsageError("--labels are of the features of one dictionary at one step: name it alone")
         labels = self._labels(session.model)
@@ -249,7 +249,7 @@ class Graph(Edited):
             raise UsageError("a graph is of one position: name it with --position")
         return positions[0]
 
-    def _with_features(self, model: Model) -> Model:
+    def featured(self, model: Model) -> Model:
         from tui_transformer.features.dictionary import Features, own_dictionary
 
         if self.features is None:

@@ -251,6 +251,10 @@ class Flags:
         own = (framing, self.embedding, self.vectors, self.unknown)
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)
 
+    def featured(self, model: Model) -> Model:
+        """The model as it reads the input: with the features of dictionaries, where a command has some."""
+        return model
+
     def given(self) -> tuple[str, ...]:
         """The options of a model and its text that are not at their defaults, as they are written."""
         changed = (field.name for field in dataclasses.fields(Flags) if getattr(self, field.name) != field.default)
@@ -290,7 +294,6 @@ class Featured(Edited):
             raise UsageError("--at is where a dictionary reads: name one with --features")
 
     def featured(self, model: Model) -> Model:
-        """A model with them, where a dictionary is named."""
         self.check_features()
         if self.features is None:
             return model

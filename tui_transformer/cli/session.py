@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tui_transformer.cli.options import Edited, Featured, Flags, Inputs
+from tui_transformer.cli.options import Edited, Flags, Inputs
 from tui_transformer.cli.output import note
 from tui_transformer.errors import UsageError
 
@@ -20,24 +20,17 @@ if TYPE_CHECKING:
     from tui_transformer.text.encoding import Encoding
 
 
-def open_session(
-    flags: Flags, otherwise: Inputs | None = None, made: Callable[[Model], Model] | None = None
-) -> Session:
+def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     """Load the model and read its input; of several sentences one, padded as it is beside the others.
 
     Args:
         flags: What was given.
         otherwise: What is read where neither a sentence nor IDs were given.
-        made: What is made of the model before it reads anything; by default it has the features that were named.
     """
     from tui_transformer.session.open_session import session_of
 
     given, options = flags.reading(otherwise), flags.options()
-    model = loaded(options)
-    if made is not None:
-        model = made(model)
-    elif isinstance(flags, Featured):
-        model = flags.featured(model)
+    model = flags.featured(loaded(options))
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
     session = session_of(model, given, options)
