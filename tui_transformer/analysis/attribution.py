@@ -254,31 +254,27 @@ class _Walk:
         """The heads, neurons or features that a matrix reads, and its bias; all of it where it reads none of them."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
-        if before is not None and (change := changes(self.trace.program, before)) is not None:
-            inner = replace(step, inputs=(before.inputs[0], weight, *biases))
-            toward = in_float64(self.trace, weight) @ direction
-            if self.features:
-                yield from (term for name in change.inputs[:2] for term in self.of(name, toward))
-                yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
-                return
-            parts = [*self._of_matrix(inner, direction)]
+        change = None if before is None else changes(self.trace.program, before)
+        if before is not None and change is not None and not self.features:
+            parts = [*self._of_matrix(replace(step, inputs=(before.inputs[0], weight, *biases)), direction)]
             yield from parts
             if parts[0].name != step.name:
-                yield self._whole(change.name, toward)
+                yield self._whole(change.name, in_float64(self.trace, weight) @ direction)
             return
-        heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
-        if before is not None and before.axes[-1].name == FEATURE:
+        read = "" if before is None else before.axes[-1].name
+        if change is not None:
+            toward = in_float64(self.trace, weight) @ direction
+            yield from (term for name in change.inputs[:2] for term in self.of(name, toward))
+        elif read == FEATURE:
             yield from self._of_features(step, direction)
-            return
-        if heads is not None:
-            yield from self._of_heads(source, heads, in_float64(self.trace, weight) @ direction)
-            yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
-            return
-        if not self.neurons or before is None or before.axes[-1].name != NEURONS:
+        elif before is not None and isinstance(before.op, MergeHeads):
+            yield from self._of_heads(source, before.inputs[0], in_float64(self.trace, weight) @ direction)
+        elif self.neurons and read == NEURONS:
+            written = in_float64(self.trace, weight) @ direction * self.line(source)
+            yield from (Term(source, "neuron", i, float(value)) for i, value in enumerate(written))
+        else:
             yield self._whole(step.name, direction)
             return
-        written = in_float64(self.trace, weight) @ direction * self.line(source)
-        yield from (Term(source, "neuron", i, float(value)) for i, value in enumerate(written))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
 
     def _of_heads(self, side_by_side: str, heads: str, direction: Host) -> Iterator[Term]:
@@ -291,13 +287,12 @@ class _Walk:
             yield Term(side_by_side, "edit", None, float(self.line(side_by_side) @ direction - written.sum()))
 
     def _of_features(self, step: Step, direction: Host) -> Iterator[Term]:
-        """The active features, and the bias of what they write."""
-        source, weight, *biases = step.inputs
+        """The active features."""
+        source, weight, *_ = step.inputs
         values, columns = self.line(source), range(step.shape[-1])
         for feature in map(int, np.flatnonzero(values)):
             row = in_float64(self.trace, weight, (range(feature, feature + 1), columns))[0]
             yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
-        yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
 
     def _of_size(self, step: Step, direction: Host) -> Iterator[Term]:
         """What is taken back to the size and the mean of what a dictionary read."""
