@@ -58,14 +58,14 @@ def test_the_last_line_gives_the_cell_and_what_is_drawn_adds_up(name):
     for inside in cells(name):
         last = inside.parts[-1]
         assert isinstance(last, Equation)
-        assert last.text.endswith(written(inside.recomputed)), last.text
+        assert last.text.endswith(written(inside.explanation.recomputed)), last.text
         assert of_kind(inside, Note)
         for part in inside.parts:
             if isinstance(part, Product):
                 terms = sum(part.row.values[k] * part.column.values[k] for k in part.shown)
                 assert terms + part.rest == pytest.approx(part.total)
             if isinstance(part, Weighted):
-                assert part.added.sum() + part.rest == pytest.approx(inside.recomputed)
+                assert part.added.sum() + part.rest == pytest.approx(inside.explanation.recomputed)
             if isinstance(part, Curve):
                 x, y = part.point
                 if np.isfinite(x):
@@ -119,4 +119,4 @@ def test_every_step_of_a_model_can_be_looked_into():
     for name in (*program.by_name, *program.weights):
         inside = inside_of(SESSION.trace, name, tuple(size - 1 for size in program.shape(name)), SESSION.labels)
         assert inside.parts, name
-        assert inside.recomputed == pytest.approx(inside.stored, abs=1e-4), name
+        assert inside.explanation.recomputed == pytest.approx(inside.explanation.stored, abs=1e-4), name

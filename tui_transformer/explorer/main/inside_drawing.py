@@ -61,17 +61,18 @@ class Paint:
 def lines_of(inside: parts.Inside, paint: Paint) -> list[Line]:
     """All lines: what the parts are, from the operands down to the cell, and how exact it is."""
     plain, quiet, accent = paint.inks.plain, paint.inks.quiet, paint.inks.accent
-    edited = ("  set by hand, ablated or patched", accent) if inside.edited else ("", quiet)
-    heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
+    found, bold = inside.explanation, plain + Style(bold=True)
+    edited = ("  set by hand, ablated or patched", accent) if found.edited else ("", quiet)
+    heading = [(inside.cell or found.name, bold), (f"   {written(found.stored)}", accent), edited]
     lines = [Line(_line(*heading))]
     for before, part in zip((None, *inside.parts), inside.parts, strict=False):
         follows = isinstance(part, parts.Number | parts.Equation) and isinstance(before, parts.Number | parts.Equation)
         if not (follows or isinstance(part, parts.Note)):
             lines.append(Line(Text("", plain)))
         lines += _DRAW[type(part)](part, paint)
-    numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
+    numbers = zip(("recomputed", "stored"), (found.recomputed, found.stored), strict=True)
     exact = "   ".join(f"{name} {written(value, 9)}" for name, value in numbers)
-    return [*lines, Line(Text("", plain)), Line(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
+    return [*lines, Line(Text("", plain)), Line(Text(f"{exact}   difference {written(found.difference, 2)}", quiet))]
 
 
 def _words(part: parts.Note | parts.Equation, paint: Paint) -> Iterator[Line]:

@@ -38,9 +38,7 @@ def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation
 
 def drawn(cell: Cell, draw: Draw | None = None) -> Inside:
     """The inside of a cell, by default drawn as `INSIDES` says; of any other operation, all that it explains."""
-    working = cell.explanation
-    parts = tuple((draw or INSIDES.get(type(cell.op), general))(cell))
-    return Inside(working.name, cell.words, working.formula, parts, working.recomputed, working.stored, working.edited)
+    return Inside(cell.explanation, cell.words, tuple((draw or INSIDES.get(type(cell.op), general))(cell)))
 
 
 def of_expert(cell: Cell) -> Iterator[Part]:

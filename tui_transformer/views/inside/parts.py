@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tui_transformer.engine.explanation import Floats, Operand
+from tui_transformer.engine.explanation import Explanation, Floats, Operand
 from tui_transformer.records import dataclass
 
 
@@ -182,19 +182,9 @@ Part = Note | Equation | Number | Product | Bars | NumberRows | Weighted | Curve
 class Inside:
     """The inside of a cell of a step, which is given in words (`“where” → “?” in head 2`).
 
-    The parts go from the operands down to the equation that gives the cell: the value `recomputed` in float64, beside
-    that `stored` by the forward pass, which may be `edited`.
+    The parts go from the operands down to the equation that gives the cell, as the explanation works it out again.
     """
 
-    name: str
+    explanation: Explanation
     cell: str
-    formula: str
     parts: tuple[Part, ...]
-    recomputed: float
-    stored: float
-    edited: bool = False
-
-    @property
-    def difference(self) -> float:
-        """Recomputed less stored; 0 where both are the same infinity."""
-        return 0.0 if self.recomputed == self.stored else self.recomputed - self.stored

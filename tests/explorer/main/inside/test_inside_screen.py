@@ -99,7 +99,7 @@ async def test_a_gradient_is_looked_into_where_it_is_shown():
         assert isinstance(screen, InsideScreen)
         assert screen.spot.gradient
         assert "∂loss/∂" in explorer.text
-        assert screen.inside.recomputed == pytest.approx(screen.inside.stored, abs=1e-5)
+        assert screen.inside.explanation.recomputed == pytest.approx(screen.inside.explanation.stored, abs=1e-5)
 
 
 async def test_words_have_no_inside():
