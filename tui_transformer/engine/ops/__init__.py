@@ -1,5 +1,8 @@
 """The operations, a file a kind: forward, backward, the part that a window needs, the terms of a cell."""
 
+# mypy: implicit-reexport
+# ruff: noqa: F401
+
 from tui_transformer.engine.ops.activations import (
     ClampedSwish,
     Gelu,
@@ -23,60 +26,3 @@ from tui_transformer.engine.ops.pooling import Concat, Pool, UnitLength
 from tui_transformer.engine.ops.positions import Rotate, Sinusoid
 from tui_transformer.engine.ops.products import Linear, Project, Unembed
 from tui_transformer.engine.ops.relative_positions import Disentangle, DistanceBias, DistanceScores, RelativeBias
-
-__all__ = [
-    "Add",
-    "Changed",
-    "ClampedGate",
-    "ClampedSwish",
-    "Concat",
-    "Context",
-    "Disentangle",
-    "DistanceBias",
-    "DistanceScores",
-    "Dropout",
-    "Embed",
-    "ExpertWeights",
-    "Extend",
-    "FromSize",
-    "Gate",
-    "GatedRelu",
-    "Gelu",
-    "GeluTanh",
-    "Given",
-    "Jump",
-    "JumpRelu",
-    "Largest",
-    "LayerNorm",
-    "LayerNormByHead",
-    "Linear",
-    "Mask",
-    "MergeHeads",
-    "NormOfSum",
-    "OfExpert",
-    "Op",
-    "Parameter",
-    "Pool",
-    "Project",
-    "QuickGelu",
-    "RelativeBias",
-    "Relu",
-    "ReluSquared",
-    "RmsNorm",
-    "RmsNormOfHeads",
-    "Rotate",
-    "Scale",
-    "Scores",
-    "Sigmoid",
-    "Silu",
-    "Sinusoid",
-    "SoftCap",
-    "Softmax",
-    "SoftmaxWithSink",
-    "Subtract",
-    "Tanh",
-    "ToSize",
-    "Unembed",
-    "UnitLength",
-    "WeightedExperts",
-]
