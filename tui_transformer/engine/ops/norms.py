@@ -22,7 +22,6 @@ class Norm(Op):
     """Rows of the first input, normalised and multiplied by γ, and what else is as wide as a row.
 
     Class attributes:
-        centred: The mean is taken off first.
         over: The axes of what is normalised together, from the end.
         mean_square, divisor: What a row is divided by, and one of its terms; its symbol, and how it is made.
         normal_text, short_text: x̂, written out, and with the divisor's own name.
@@ -32,7 +31,6 @@ class Norm(Op):
     whole_rows = True
     along = ((-3, -2, -1), (None,))
     overwrites = True
-    centred: ClassVar[bool]
     over: ClassVar[tuple[int, ...]] = (-1,)
     mean_square: ClassVar[tuple[str, str]]
     divisor: ClassVar[tuple[str, str]]
@@ -40,6 +38,11 @@ class Norm(Op):
     short_text: ClassVar[str]
     along_text: ClassVar[str] = "∂y γ x̂ ÷ d"
     epsilon: float
+
+    @property
+    @abstractmethod
+    def centred(self) -> bool:
+        """Whether the mean is taken off first."""
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         x, gamma, *betas = inputs
@@ -56,9 +59,33 @@ class Norm(Op):
         by_rows(backend, scale, x, result)
         return result
 
-    @abstractmethod
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x̂ γ (+ β) with x̂ = (x − μ) ÷ √(σ² + ε), μ = 0 where the mean is not taken off."""
+        xp, (x, gamma) = backend.xp, inputs[:2]
+        normal = backend.like(x)
+        size = self.normalise(backend, x, normal)
+        toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
+        toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
+        normal *= xp.einsum("...i,...i->...", toward_x, normal)[..., None] / x.shape[-1]
+        if self.centred:
+            toward_x -= toward_x.mean(axis=-1, keepdims=True)
+        toward_x -= normal
+        toward_x /= size
+        toward_beta = (flat(gradient).sum(axis=0),) if len(inputs) > 2 else ()
+        return toward_x, toward_gamma, *toward_beta
+
     def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
         """Write x̂ into `out`, and give what every row was divided by."""
+        if self.centred:
+            mean = backend.xp.einsum("...i->...", x)[..., None]
+            mean /= x.shape[-1]
+            x = backend.xp.subtract(x, mean, out=out)
+        square = backend.xp.einsum("...i,...i->...", x, x)[..., None]
+        square /= x.shape[-1]
+        square += self.epsilon
+        size = backend.xp.sqrt(square, out=square)
+        backend.xp.divide(x, size, out=out)
+        return size
 
     def row(self, index: Index) -> tuple[int | None, ...]:
         """The cells that are normalised together with a cell."""
@@ -152,32 +179,6 @@ class LayerNorm(Norm):
     normal_text, short_text = "(x − μ) ÷ √(σ² + ε)", "(x − μ) ÷ σ"
     epsilon: float = 1e-5
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
-        xp, (x, gamma) = backend.xp, inputs[:2]
-        normal = backend.like(x)
-        deviation = self.normalise(backend, x, normal)
-        toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
-        toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
-        mean = toward_x.mean(axis=-1, keepdims=True)
-        normal *= xp.einsum("...i,...i->...", toward_x, normal)[..., None] / x.shape[-1]
-        toward_x -= mean
-        toward_x -= normal
-        toward_x /= deviation
-        toward_beta = (flat(gradient).sum(axis=0),) if len(inputs) > 2 else ()
-        return toward_x, toward_gamma, *toward_beta
-
-    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
-        mean = backend.xp.einsum("...i->...", x)[..., None]
-        mean /= x.shape[-1]
-        backend.xp.subtract(x, mean, out=out)
-        variance = backend.xp.einsum("...i,...i->...", out, out)[..., None]
-        variance /= x.shape[-1]
-        variance += self.epsilon
-        deviation = backend.xp.sqrt(variance, out=variance)
-        out /= deviation
-        return deviation
-
 
 @dataclass(frozen=True)
 class LayerNormByHead(LayerNorm):
@@ -233,20 +234,6 @@ class RmsNorm(Norm):
     divisor = ("÷", "√(mean x² + ε)")
     normal_text = short_text = "x ÷ √(mean x² + ε)"
     epsilon: float = 1e-6
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x̂ γ with x̂ = x / √(mean x² + ε)."""
-        x, gamma = inputs
-        normal, toward_normal = backend.xp.empty_like(x), gradient * gamma
-        size = self.normalise(backend, x, normal)
-        along = (toward_normal * normal).mean(axis=-1, keepdims=True)
-        return (toward_normal - normal * along) / size, flat(gradient * normal).sum(axis=0)
-
-    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
-        squares = backend.xp.einsum("...i,...i->...", x, x)[..., None]
-        size = backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
-        backend.xp.divide(x, size, out=out)
-        return size
 
 
 @dataclass(frozen=True)
