@@ -14,7 +14,6 @@ import numpy as np
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops.pooling import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -164,7 +163,7 @@ def _parts_behind(trace: Trace, step: Step, item: int, before: Mapping[str, Host
         return np.hstack([before[name] for name in step.inputs])
     if isinstance(op, ops.Pool):  # share · x of every token; no bias yet
         rows, visible = (_values(trace, name, item) for name in step.inputs)
-        shares = SHARES[op.kind](np, rows[None], visible[None])[0]
+        shares = op.shares(np, rows[None], visible[None])[0]
         return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
     if isinstance(op, ops.Linear):
         weight, *biases = (_values(trace, name, item) for name in step.inputs[1:])

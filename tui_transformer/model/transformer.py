@@ -184,15 +184,8 @@ def word_head(build: Builder, x: str, vocabulary: Axis, how: Head) -> str:
 
 
 POOLED = "pooled"
-POOL_NAMES: Mapping[str, str] = {
-    "first": "first",
-    "max": "max",
-    "mean": "mean",
-    "mean over √n": "mean_sqrt",
-    "weighted mean": "weighted_mean",
-    "last": "last",
-}
-"""The steps of several vectors that stand side by side, by how they are pooled."""
+POOL_NAMES: Mapping[str, str] = {"mean over √n": "mean_sqrt", "weighted mean": "weighted_mean"}
+"""The steps of several vectors that stand side by side, where they are not called as they are pooled."""
 
 SHARES: Mapping[str, type[ops.Op]] = {"softmax": ops.Softmax, "sigmoid": ops.Sigmoid}
 
@@ -217,7 +210,7 @@ def sentence_head(build: Builder, x: str, tokens: Sequence, how: SentenceHead) -
     if len(pool) == 1:
         x = build(POOLED, pool[0], x, tokens.visible)  # n × d → d
     else:
-        names = [f"{POOLED}.{POOL_NAMES[each]}" for each in how.pools]
+        names = [f"{POOLED}.{POOL_NAMES.get(each, each)}" for each in how.pools]
         parts = [build(name, op, x, tokens.visible) for name, op in zip(names, pool, strict=True)]
         x = build(POOLED, ops.Concat(), *parts)  # d each → k · d
     scope, made = build.within(POOLED), set[str]()

@@ -17,7 +17,6 @@ from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.norms import Norm
-from tui_transformer.engine.ops.pooling import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass
@@ -172,7 +171,7 @@ def _factors(part: _Part) -> tuple[Floats, Floats, Floats | float, float]:
     op = part.step.op
     if isinstance(op, ops.Pool):
         x = part.input(0)
-        shares = SHARES[op.kind](np, x[None], part.input(1))[0]
+        shares = op.shares(np, x[None], part.input(1))[0]
         if shares.shape[1] == 1:
             return shares.T, x, 0.0, 1.0
         return np.ones((1, len(x))), shares * x, 0.0, 1.0  # of every column another row

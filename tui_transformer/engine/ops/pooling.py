@@ -44,25 +44,16 @@ def _max(xp: Any, x: Array, visible: Array) -> Array:
     return (xp.arange(x.shape[1])[None, :, None] == xp.argmax(hidden, axis=1)[:, None]).astype(x.dtype)
 
 
-SHARES: Mapping[str, Shares] = {
-    "first": _first,
-    "last": _last,
-    "mean": _mean,
-    "mean over √n": _mean_sqrt,
-    "weighted mean": _weighted,
-    "max": _max,
+SHARES: Mapping[str, tuple[str, Shares]] = {
+    "first": ("x[first token]", _first),
+    "last": ("x[last token]", _last),
+    "mean": ("Σ x ÷ n", _mean),
+    "mean over √n": ("Σ x ÷ √n", _mean_sqrt),
+    "weighted mean": ("Σ i x ÷ Σ i", _weighted),
+    "max": ("max x", _max),
 }
-"""How the rows of the tokens are put together: the first or last token's row alone, their mean, their sum ÷ √n, a mean
-in which later tokens count more (token i counts i + 1 times), or of every column the largest."""
-
-FORMULAS: Mapping[str, str] = {
-    "first": "x[first token]",
-    "last": "x[last token]",
-    "mean": "Σ x ÷ n",
-    "mean over √n": "Σ x ÷ √n",
-    "weighted mean": "Σ i x ÷ Σ i",
-    "max": "max x",
-}
+"""How the rows of the tokens are put together, formula and shares: the first or last token's row alone, their mean,
+their sum ÷ √n, a mean in which later tokens count more (token i counts i + 1 times), or of every column the largest."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +69,21 @@ class Pool(Op):
 
     @property
     def formula(self) -> str:
-        return FORMULAS[self.kind]
+        return SHARES[self.kind][0]
 
     def axes(self, *inputs: Axes) -> Axes:
         return (inputs[0][-1],)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        return (inputs[0] * self._shares(backend.xp, *inputs)).sum(axis=1)
+        return (inputs[0] * self.shares(backend.xp, *inputs)).sum(axis=1)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = Σ share · x; of the largest the share is 1, of the others 0."""
-        return gradient[:, None] * self._shares(backend.xp, *inputs), None
+        return gradient[:, None] * self.shares(backend.xp, *inputs), None
 
-    def _shares(self, xp: Any, x: Array, visible: Array) -> Array:
-        return SHARES[self.kind](xp, x, visible.astype(x.dtype))
+    def shares(self, xp: Any, x: Array, visible: Array) -> Array:
+        """The share of every row, B × n × 1 or × d."""
+        return SHARES[self.kind][1](xp, x, visible.astype(x.dtype))
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         (column,) = index
@@ -101,7 +93,7 @@ class Pool(Op):
 
     def _column(self, column: int, x: Source, visible: Source) -> Any:
         rows = x.factor(None, column).values[None, :, None]
-        shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
+        shares = self.shares(np, rows, visible.read((range(visible.shape[0]),))[None])
         return shares[0, :, 0]
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
