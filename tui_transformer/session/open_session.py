@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from tui_transformer.errors import InputError
@@ -48,20 +49,8 @@ def session_of(model: Model, reading: Reading, options: ModelOptions) -> Session
     if not model.config.vocab_size and any(each is not None for each in (reading.text, reading.ids, reading.mask)):
         raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
     reading = _with_example(model, reading)
-    session = Session(
-        model,
-        reading.text or "",
-        reading.ids,
-        budget=options.budget,
-        cut=options.cut,
-        framing=options.framing,
-        batch=reading.batch,
-        item=reading.item,
-        pair=reading.pair,
-        mask=reading.mask,
-        decoder_text=reading.decoder_text or "",
-        decoder_ids=reading.decoder_ids,
-    )
+    given = {**asdict(reading), "text": reading.text or "", "decoder_text": reading.decoder_text or ""}
+    session = Session(model, budget=options.budget, cut=options.cut, framing=options.framing, **given)
     _ = session.trace
     return session
 
