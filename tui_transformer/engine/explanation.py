@@ -30,24 +30,16 @@ class Source:
 
     def line(self, *index: int | None) -> Floats:
         """The values along the one axis whose index is None."""
-        region = tuple(range(size) if i is None else range(i, i + 1) for i, size in zip(index, self.shape, strict=True))
-        return self.read(region).reshape(-1)
+        return self.factor(*index).values
 
     def operand(self, *index: int) -> Operand:
         """One cell with its place."""
         return Operand(self.name, index, self.cell(*index))
 
-    def factor(self, *index: int | None) -> Factor:
-        """A line of cells with their places; the axis whose index is None is counted by the term."""
-        axis = index.index(None)
-        before = tuple(i for i in index[:axis] if i is not None)
-        after = tuple(i for i in index[axis + 1 :] if i is not None)
-        return Factor(self.name, lambda term: (*before, term, *after), self.line(*index))
-
-    def terms(self, *index: int | range | None) -> Factor:
+    def factor(self, *index: int | range | None) -> Factor:
         """Cells with their places, along the axes whose index is a range or None (all of it); the last is fastest."""
         pairs = zip(index, self.shape, strict=True)
-        region = tuple(range(n) if i is None else range(i, i + 1) if isinstance(i, int) else i for i, n in pairs)
+        region = tuple(range(n) if i is None else i if isinstance(i, range) else range(i, i + 1) for i, n in pairs)
         lengths = tuple(map(len, region))
 
         def place(term: int) -> Index:

@@ -84,7 +84,7 @@ class OfHeads(Op):
             return single(product(self.sums[1], gradient.factor(head, row, None), shared))
         left, right = (gradient, first) if self.by_rows else (first, gradient)
         heads = range(head * self.share, (head + 1) * self.share)
-        return single(product(self.sums[2], left.terms(heads, None, row), right.terms(heads, None, column)))
+        return single(product(self.sums[2], left.factor(heads, None, row), right.factor(heads, None, column)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term."""
@@ -353,7 +353,7 @@ class SoftmaxWithSink(Op):
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         if toward == 0:
             return replace(toward_scores(index, gradient, output), equation="")
-        toward_rows, shares = gradient.terms(index[0], None, None), output.terms(index[0], None, None)
+        toward_rows, shares = gradient.factor(index[0], None, None), output.factor(index[0], None, None)
         rest = 1.0 - shares.values.reshape(-1, output.shape[-1]).sum(axis=-1)
         weighed = np.repeat(rest, output.shape[-1]) * toward_rows.values * shares.values
         return single(Sum("−Σ share of the sink · ∂y · y", (toward_rows, shares), -weighed, "− rest · ∂y · y"))

@@ -214,7 +214,7 @@ class _Rows(Source):
 
         return cls(source.name, (len(places), *source.shape[1:]), read, places)
 
-    def factor(self, *index: int | None) -> Factor:
+    def factor(self, *index: int | range | None) -> Factor:
         factor = super().factor(*index)
 
         def place(term: int) -> Index:

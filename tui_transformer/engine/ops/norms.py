@@ -101,7 +101,7 @@ class Norm(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         x, gammas, *betas = inputs
-        row, cell, gamma = x.terms(*self.row(index)), x.operand(*index), gammas.operand(self.place(index, x.shape))
+        row, cell, gamma = x.factor(*self.row(index)), x.operand(*index), gammas.operand(self.place(index, x.shape))
         shifts = [beta.operand(index[-1]) for beta in betas]
         mean = float(row.values.mean()) if self.centred else 0.0
         title, term = self.mean_square
@@ -124,12 +124,12 @@ class Norm(Op):
         x, gammas = inputs[:2]
         if toward:
             column = self.column(index[0], x.shape)
-            cells = gradient.terms(*column)
+            cells = gradient.factor(*column)
             if toward == 2:
                 return single(added("Σ ∂y over the rows", cells))
             return self.toward_gamma(x.read(whole(x.shape)), column, cells)
-        normal, sizes = self._normal(x.terms(*self.row(index)).values, (-1,))
-        row, gamma, size = gradient.terms(*self.row(index)), gammas.factor(None), sizes.item()
+        normal, sizes = self._normal(x.factor(*self.row(index)).values, (-1,))
+        row, gamma, size = gradient.factor(*self.row(index)), gammas.factor(None), sizes.item()
         mean = Sum("mean ∂y γ", (row, gamma), row.values * gamma.values / len(normal), "∂y γ ÷ d")
         along = Sum("mean ∂y γ x̂", (row, gamma), mean.contributions * normal, self.along_text)
         place = self.place(index, x.shape)
@@ -219,7 +219,7 @@ class LayerNormByHead(LayerNorm):
         if toward == 0:
             return super().explain_backward(index, 0, gradient, output, x, gammas[index[0]])
         rows = x.read((range(toward - 1, toward), *whole(x.shape)[1:]))
-        return self.toward_gamma(rows, (0, None, index[0]), gradient.terms(toward - 1, None, index[0]))
+        return self.toward_gamma(rows, (0, None, index[0]), gradient.factor(toward - 1, None, index[0]))
 
 
 @dataclass(frozen=True)

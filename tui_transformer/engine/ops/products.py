@@ -120,7 +120,7 @@ class Project(WeightProduct):
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         x, weight = inputs[:2]
         if toward == 0:
-            return single(product("Σ ∂y W", gradient.terms(None, index[0], None), weight.factor(index[1], None)))
+            return single(product("Σ ∂y W", gradient.factor(None, index[0], None), weight.factor(index[1], None)))
         head, offset = divmod(index[-1], self.width)
         return _toward_weight(x, index, gradient.factor(head, None, offset))
 
@@ -199,4 +199,4 @@ def _toward_weight(x: Source, index: Index, column: Factor) -> Working:
 
 
 def _column(source: Source, column: int) -> Factor:
-    return source.terms(column) if len(source.shape) == 1 else source.factor(None, column)
+    return source.factor(column) if len(source.shape) == 1 else source.factor(None, column)

@@ -92,7 +92,7 @@ class RelativeBias(Op):
         bucket, head = index
         queries, keys = (source.line(None).astype(np.int64) for source in inputs[2:])
         found = np.flatnonzero(self._buckets(EXACT, inputs[1].shape[0], keys - queries[:, None]) == bucket)
-        return single(added("Σ ∂y of the bucket", gradient.terms(head, None, None).some(found)))
+        return single(added("Σ ∂y of the bucket", gradient.factor(head, None, None).some(found)))
 
 
 def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
