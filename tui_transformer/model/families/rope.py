@@ -10,7 +10,7 @@ from typing import Any
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import LARGEST_SIZE, a_size, is_number, list_of, one_of, positive, shown, truth
 from tui_transformer.model.description import Rotary
-from tui_transformer.records import dataclass, field, replace
+from tui_transformer.records import dataclass, field, fields, replace
 
 DEFAULT_THETA = 10000.0
 LARGEST_FACTOR = 1e15
@@ -172,7 +172,8 @@ def read_rope(
         raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
-    values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
+    keys = [each.name for each in fields(Rope) if each.name not in ("rope_type", "context")]
+    values = {key: given[key] for key in keys if given.get(key) is not None}
     for name, names, usual in (("rope_theta", theta, default), ("partial_rotary_factor", partial, whole)):
         values.setdefault(name, next((raw[key] for key in names if raw.get(key) is not None), usual))
     values["context"] = raw.get("max_position_embeddings", context)
@@ -293,14 +294,6 @@ NEEDED = {
     "yarn": ("factor",),
     "longrope": PAIR_FACTORS,
 }
-NUMBERS = (
-    "rope_theta",
-    "partial_rotary_factor",
-    *NEEDED["llama3"],
-    "original_max_position_embeddings",
-    *("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim"),
-    *PAIR_FACTORS,
-)
 
 
 def _number(key: str, value: object, lowest: float, largest: float) -> None:
