@@ -218,8 +218,3 @@ def random_weights(seed: int, deviation: float = 0.2) -> Reader:
         return stream.standard_normal(math.prod(shape), dtype=np.float32).reshape(shape) * np.float32(deviation)
 
     return read
-
-
-def fixed_weights(values: Mapping[str, Host]) -> Reader:
-    """Weights that are already there."""
-    return lambda name, _: values[name]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.axis import Axis, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
@@ -147,9 +147,12 @@ class Config(BaseConfig):
 
 LARGEST = 4096
 SCOPE = "encoder.0.self_attention"
-QUERY = ((1, 0.5, 0.1, 0.01), (0.2, 1.3, 0.2, 0.02), (1.2, 2.3, 3.2, 4.11))
-KEY = ((0.8, 0.3, 0.3, 0.03), (0.1, 0.9, 0.4, 0.04), (0.2, 0.3, 3, 1.11))
-VALUE = ((1.2, 0.7, 0.5, 0.05), (0.5, 0.4, 0.6, 0.06), (2.2, 1.3, 0, 3.11))
+EXAMPLE = {
+    "query": ((1, 0.5, 0.1, 0.01), (0.2, 1.3, 0.2, 0.02), (1.2, 2.3, 3.2, 4.11)),
+    "key": ((0.8, 0.3, 0.3, 0.03), (0.1, 0.9, 0.4, 0.04), (0.2, 0.3, 3, 1.11)),
+    "value": ((1.2, 0.7, 0.5, 0.05), (0.5, 0.4, 0.6, 0.06), (2.2, 1.3, 0, 3.11)),
+}
+"""Q, K and V of the worked example that tutorials use."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +186,13 @@ class AttentionConfig(BaseConfig):
         visible = build.given("input.visible", tokens)
         build = build.within(SCOPE)
         query, key, value = (
-            build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width))
-            for name in ("query", "key", "value")
+            build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width)) for name in EXAMPLE
         )
         given = Sequence("", places, visible)
         dot_product(build, query, key, value, given, given, Attention(1, self.width, causal=self.causal))
         return build.program()
 
 
-def example_weights() -> dict[str, Host]:
-    """Q, K and V of the worked example that tutorials use."""
-    tables = {"query": QUERY, "key": KEY, "value": VALUE}
-    return {f"{SCOPE}.{name}.weight": np.array([table], dtype=np.float64) for name, table in tables.items()}
+def example_weight(name: str, _: Shape) -> Host:
+    """A weight of that example."""
+    return np.array([EXAMPLE[name.split(".")[-2]]], dtype=np.float64)

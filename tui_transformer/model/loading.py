@@ -12,14 +12,14 @@ from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import choose_backend
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.weights import Weights, fixed_weights, random_weights
+from tui_transformer.engine.weights import Weights, random_weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_there
 from tui_transformer.model import checkpoint
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checkpoint import fit
 from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to
-from tui_transformer.model.config import AttentionConfig, Config, example_weights
+from tui_transformer.model.config import AttentionConfig, Config, example_weight
 from tui_transformer.model.layers import with_silent
 from tui_transformer.model.local_models import find_model, named_alike, nowhere
 from tui_transformer.model.sequence import Lengths
@@ -236,7 +236,7 @@ def _attention_example(at: At, sizes: Mapping[str, Any]) -> Parts:
     config, given = AttentionConfig(**sizes), AttentionConfig()
     if (config.length, config.width) != (given.length, given.width):
         raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
-    weights = Weights(choose_backend(*at, small=True), fixed_weights(example_weights()))
+    weights = Weights(choose_backend(*at, small=True), example_weight)
     return Parts("attention", config, weights, None)
 
 
