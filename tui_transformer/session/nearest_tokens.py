@@ -70,7 +70,7 @@ def near(session: Session, position: Position, asked: str, report: Report = lamb
     model, token, written = session.model, position.place.row, table.startswith("decoder.")
     if position.stop in trace.program.by_name:  # its rows are those of tokens
         ids = trace.program.step(position.stop).inputs[0]
-        token = int(trace.window(ids, (range(token, token + 1),)).reshape(()))
+        token = int(trace.source(ids).cell(token))
     word = model.target_label if written else model.word_label
     sums: list[tuple[str, tuple[Term, ...]]] = [(word(token), (Term(token, 1),))]
     if not written or model.target_vocabulary is model.vocabulary:

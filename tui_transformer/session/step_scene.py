@@ -11,7 +11,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, is_attention, renormalized
 from tui_transformer.analysis.tokens import NOTHING, Hidden, tokens_of
-from tui_transformer.engine.axis import Axes, shape_of, shape_text
+from tui_transformer.engine.axis import shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Value
@@ -280,7 +280,7 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
     index, values = index_of(axes, place), tuple[Value, ...]()
     gradient = session.gradients.values.get(name) if session.overlay.kind == "gradient" else None
     if gradient is not None and shown != "value":
-        values = (Value("value", _number(session.trace, name, axes, place)),)
+        values = (Value("value", session.trace.source(name).cell(*index)),)
         working = explain_gradient(session.trace, session.gradients, session.loss_targets, name, index)
     else:
         working = session.trace.explain_cell(name, index)
@@ -301,7 +301,7 @@ def _compared(session: Session, name: str, place: Place, value: float) -> tuple[
     axes = other.program.axes(name)
     if not has_cell(session, name, place):
         return (Value("beside", np.nan, note=f"no such cell: {shape_text(shape_of(axes))} in {label}"),)
-    there = _number(other, name, axes, place)
+    there = other.source(name).cell(*index_of(axes, place))
     return Value("beside", there, note=label), Value("difference", 0.0 if value == there else value - there)
 
 
@@ -311,12 +311,6 @@ def has_cell(session: Session, name: str, place: Place) -> bool:
     if name not in (*other.by_name, *other.weights) or len(axes := other.axes(name)) != len(own):
         return False
     return all(i < n for i, n in zip(index_of(axes, place), shape_of(axes), strict=True))
-
-
-def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
-    region = tuple(range(i, i + 1) for i in index_of(axes, place))
-    value: Host = trace.window(name, region)
-    return float(value.reshape(()))
 
 
 # Attention without some tokens: what is left of every row sums to 1 again
@@ -357,7 +351,7 @@ def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown
         return ()
     left = [_left(each, name, place, keys) for each, keys in zip(sides, hidden, strict=True)]
     note = "key hidden" if any(keys is not None and keys[place.column] for keys in hidden) else "renormalised"
-    stored = _number(session.trace, name, session.trace.program.axes(name), place)
+    stored = session.trace.source(name).cell(*index_of(session.trace.program.axes(name), place))
     return Value("as drawn", left[0] - sum(left[1:]), note=note), Value("as stored", stored, note="explained here")
 
 

@@ -20,7 +20,7 @@ from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
+from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers, shares
 from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
@@ -166,12 +166,9 @@ def backwards(session: Session, report: Report) -> Session:
     So the gradients are not zero, however well the model was trained.
     """
     place = answer_position(session)
-    answer(session, place, report)
-    program = session.trace.program
-    positions, words = program.shape(program.logits)
-    row = session.trace.window(program.logits, (range(place, place + 1), range(words)))[0]
-    targets = [NOT_COUNTED] * positions
-    targets[place] = int(np.argsort(-row, kind="stable")[min(1, words - 1)])
+    likely = np.argsort(-shares(session.trace, place, report), kind="stable")
+    targets = [NOT_COUNTED] * len(session.predicted)
+    targets[place] = int(likely[min(1, len(likely) - 1)])
     return session.with_targets(tuple(targets))
 
 
