@@ -17,11 +17,7 @@ class Add(Op):
     overwrites = True
     undone_from = ()
     chain = ("∂y",)
-    expression: str = "x + sublayer(x)"
-
-    @property
-    def formula(self) -> str:
-        return self.expression
+    formula: str = "x + sublayer(x)"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         total = backend.xp.add(inputs[0], inputs[1], out=backend.like(inputs[0]) if out is None else out)
@@ -44,16 +40,12 @@ class Add(Op):
 
 @dataclass(frozen=True)
 class Subtract(Op):
-    """a − b, elementwise; b may be a vector, which is taken from every row. `expression` says what they are."""
+    """a − b, elementwise; b may be a vector, which is taken from every row. `formula` says what they are."""
 
     undone_from = (1,)
     along = ((-3, -2, -1),)
     chain = ("∂y", "−∂y")
-    expression: str = "a − b"
-
-    @property
-    def formula(self) -> str:
-        return self.expression
+    formula: str = "a − b"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         return backend.xp.subtract(inputs[0], inputs[1])

@@ -56,11 +56,7 @@ class WeightProduct(Op):
 class Linear(WeightProduct):
     """x W (+ b). Result: n × b, or b."""
 
-    expression: str = "x W"
-
-    @property
-    def formula(self) -> str:
-        return self.expression
+    formula: str = "x W"
 
     def axes(self, *inputs: Axes) -> Axes:
         return *inputs[0][:-1], inputs[1][-1]
@@ -68,7 +64,7 @@ class Linear(WeightProduct):
     def explain(self, index: Index, *inputs: Source) -> Working:
         *row, column = index
         x, weight, *biases = inputs
-        total = product(f"Σ {self.expression}", x.factor(*row, None), weight.factor(None, column))
+        total = product(f"Σ {self.formula}", x.factor(*row, None), weight.factor(None, column))
         return _plus(total, biases, column)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
