@@ -85,7 +85,7 @@ def test_what_is_unknown_has_the_usual_id_unless_the_file_says_another():
     types = {"token_type": [2, 3, 3, 1], "scores": [0.0] * 4}
     for entries, unknown in (({}, 0), ({"unknown_token_id": 2}, 2)):
         words = load_gguf_vocabulary(file_of("llama", ["<unk>", "<s>", "</s>", "a"], **types, **entries))
-        assert words.unknown == unknown
+        assert words.unknown_id == unknown
 
 
 def test_word_pieces_are_those_of_bert():

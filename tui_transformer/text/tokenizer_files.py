@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class PieceVocabulary(Vocabulary):
     """The pieces of a tokenizer in order of ID, as the tokenizer writes them; an ID without a piece has "".
 
-    `unknown` is the ID that stands for what the pieces cannot write, where there is one.
+    `unknown_id` is the one that stands for what the pieces cannot write, where there is one.
     """
 
     usual_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -39,20 +39,15 @@ class PieceVocabulary(Vocabulary):
         "end": ("</s>", "<eos>", "<|end_of_text|>", "[SEP]", "<|endoftext|>"),
     }
     rust: tokenizers.Tokenizer = field(repr=False)
-    unknown: int | None
     style: Style
-
-    @property
-    def unknown_id(self) -> int | None:
-        """The ID `unknown`."""
-        return self.unknown
+    unknown_id: int | None = None
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """The IDs that the file calls special, and the unknown one."""
         added = self.rust.get_added_tokens_decoder()
         special = {token_id for token_id, token in added.items() if token.special}
-        return frozenset(special if self.unknown is None else special | {self.unknown})
+        return frozenset(special if self.unknown_id is None else special | {self.unknown_id})
 
     @property
     def rows(self) -> int:
@@ -206,7 +201,7 @@ def built_vocabulary(rust: tokenizers.Tokenizer, name: str, specials: Specials) 
     """The vocabulary of a tokenizer that was made here."""
     words = by_id(rust.get_vocab(with_added_tokens=True), name)
     unknown = rust.token_to_id(specials.unknown)
-    return PieceVocabulary(name, words, 0, "pieces", None, rust, unknown, _style(rust), specials=specials)
+    return PieceVocabulary(name, words, 0, "pieces", None, rust, _style(rust), unknown, specials=specials)
 
 
 def vocabulary_of(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -> PieceVocabulary:
@@ -229,7 +224,7 @@ def vocabulary_of(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -
         outside = [i for i in rust.encode("a").ids if i >= len(words)]
     if outside:
         raise InputError(f"{where} adds token {outside[0]} to every text, and its IDs go up to {len(words) - 1}")
-    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, unknown, _style(rust))
+    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, _style(rust), unknown)
 
 
 def _style(rust: tokenizers.Tokenizer) -> Style:

@@ -283,16 +283,12 @@ class ClampedSwish(Swish):
     chain = ("∂y · σ (1 + α g (1 − σ)) where x ≤ limit, else 0",)
     cost = 6
     slope_text = "at {x}"
-    alpha: float = 1.702
+    steepness: float = 1.702
     limit: float = 7.0
 
     @property
-    def steepness(self) -> float:
-        return self.alpha
-
-    @property
     def formula(self) -> str:
-        return f"g ÷ (1 + e^(−{self.alpha:g} g)), g = min(x, {self.limit:g})"
+        return f"g ÷ (1 + e^(−{self.steepness:g} g)), g = min(x, {self.limit:g})"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         return super().forward(backend, backend.xp.minimum(inputs[0], self.limit), out=out)
@@ -307,7 +303,7 @@ class ClampedSwish(Swish):
         items = (
             cell.called("x"),
             Value("g", kept, note=f"min(x, {self.limit:g})"),
-            Value("σ(α g)", share, note=f"α = {self.alpha:g}"),
+            Value("σ(α g)", share, note=f"α = {self.steepness:g}"),
         )
         return Working(items, kept * share, f"{spoken(kept)} · {spoken(share)}")
 

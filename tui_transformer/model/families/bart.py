@@ -88,6 +88,7 @@ class BartConfig(BaseConfig):
     """
 
     model_type = "bart"
+    has_decoder = True
     place: ClassVar[str] = "post"
     positions: ClassVar[str] = "learned"
     of_the_file = frozenset({"logits_bias", "own_head", "own_table", "own_positions"})
@@ -152,10 +153,6 @@ class BartConfig(BaseConfig):
             check_divides("d_model", self.d_model, key, getattr(self, key))
         check_ids(self, "pad_token_id")
         check_ids(self, "decoder_start_token_id", words=self.target_vocab_size)
-
-    @property
-    def has_decoder(self) -> bool:
-        return True
 
     def places(self, rows: Host) -> Host:
         return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)

@@ -38,6 +38,7 @@ class AlbertConfig(EncoderConfig):
     """
 
     model_type = "albert"
+    projected = True
     keys: ClassVar[Mapping[str, str]] = {
         **EncoderConfig.keys,
         "groups": "num_hidden_groups",
@@ -68,10 +69,6 @@ class AlbertConfig(EncoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         layers_count(f"{self.key('layers')} · {self.key('inner')}", self.layers * self.inner)
-
-    @property
-    def projected(self) -> bool:
-        return True
 
     def layers_of_the_stack(self) -> tuple[Layer, ...]:
         """Every layer with the weights of its group (Lan et al. 2020, §3.1)."""

@@ -120,6 +120,7 @@ class GptNeoConfig(DecoderConfig):
         **PLAIN_KEYS,
         "num_hidden_layers": "num_layers",
         "num_attention_heads": "num_heads",
+        "window": "window_size",
     }
     other_names: ClassVar[Mapping[str, str]] = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
     checks: ClassVar[Mapping[str, Check]] = {"attention_layers": list_of(GLOBAL, LOCAL)}
@@ -131,7 +132,7 @@ class GptNeoConfig(DecoderConfig):
     )
 
     attention_layers: tuple[str, ...] = (GLOBAL, LOCAL) * 12
-    window_size: int = 256
+    window: int = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,10 +154,6 @@ class GptNeoConfig(DecoderConfig):
     @property
     def kinds(self) -> tuple[str, ...]:
         return tuple(SLIDING if kind == LOCAL else FULL for kind in self.attention_layers)
-
-    @property
-    def window(self) -> int | None:
-        return self.window_size
 
 
 def _layers(types: object) -> list[str]:

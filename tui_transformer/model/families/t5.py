@@ -73,6 +73,7 @@ class T5Config(BaseConfig):
     model_type = "t5"
     wrapped = "transformer."
     starts_padded = True
+    max_length = MAX_LENGTH
     usual_feed_forward: ClassVar[str] = "relu"
     own_distances: ClassVar[bool] = False
     of_the_file = frozenset({"own_head", "encoder_alone"})
@@ -134,10 +135,6 @@ class T5Config(BaseConfig):
     @property
     def has_decoder(self) -> bool:
         return not self.encoder_alone
-
-    @property
-    def max_length(self) -> int:
-        return MAX_LENGTH
 
     @property
     def summary(self) -> str:
