@@ -370,3 +370,12 @@ def test_an_edited_logit_is_in_windows_and_changes_its_row_of_probabilities():
     assert changed.window(LOGITS, region)[1, 1] == 5.0
     np.testing.assert_allclose(changed.window(PROBABILITIES, region), wanted[PROBABILITIES][1:4, 2:6], rtol=1e-12)
     assert changed.explain(LOGITS, row=2, column=3).edited
+
+
+def test_a_weight_that_is_a_step_is_not_written_over_where_that_step_is_dropped():
+    model = Model.load(REFERENCES / "deberta-v2", device="cpu", dtype="float64")
+    wanted = model.trace(ids=IDS).to_dict()
+    dropped = model.trace(ids=IDS, budget=0)
+    for _ in range(2):
+        assert_same(dropped, wanted)
+    assert_same(model.trace(ids=IDS), wanted)

@@ -106,13 +106,13 @@ class Given(Op):
 
 @dataclass(frozen=True)
 class Parameter(Op):
-    """The weight as it is, with a batch axis."""
+    """The weight as it is, with a batch axis: a copy, which the step after it may write over."""
 
     definition = "given"
     chain = ("∂y",)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        return inputs[0][None]
+        return inputs[0][None].copy()
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = w."""
