@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": (7_310, 33),
     "course": (2_780, 38),
     "diagnosis": (6_970, 27),
-    "engine": (7_430, 33),
+    "engine": (7_445, 33),
     "explorer": (26_305, 125),
     "features": (1_020, 5),
     "generation": (1_215, 6),

@@ -324,3 +324,19 @@ def test_edits_of_a_generator_are_made_and_no_list_of_experiments_is_refused(tra
     assert_same(given, trace.edited(edits), [STREAM])
     with pytest.raises(UsageError, match="a list of edits or more"):
         trace.edited_each([])
+
+
+@pytest.mark.parametrize("change", [Set, Add, Scale, Patch.of])
+def test_an_array_that_is_written_to_after_the_edit_leaves_the_trace_as_it_was_asked_for(trace, change):
+    values = np.linspace(-1, 1, 5 * 16).reshape(5, 16)
+    wanted = trace.edited([change("0.output", values.copy())])["output.logits"]
+    edited = trace.edited([change("0.output", values)])
+    values *= 3
+    np.testing.assert_array_equal(edited["output.logits"], wanted)
+
+
+@pytest.mark.parametrize("budget", [-1, float("nan")])
+def test_a_budget_below_nothing_is_refused(model, trace, budget):
+    for ask in (lambda: model.trace(ids=IDS, budget=budget), lambda: trace.edited([Add("0.output", 1.0)], budget)):
+        with pytest.raises(InputError, match="bytes that may be kept: 0 or more"):
+            _ = ask()["output.logits"]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tui_transformer.engine.axis import Places, Region, Shape, as_range, as_ranges, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside, kept
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
@@ -65,6 +65,7 @@ class _Part:
             if self.columns is not None:
                 raise UsageError("a feature is a column: give columns or feature")
             object.__setattr__(self, "columns", feature)
+        object.__setattr__(self, "values", kept(self.values))
         _ = self._runs
 
     @property

@@ -184,6 +184,15 @@ class Ablate(Setting):
         array[place] = backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
 
 
+def kept(values: npt.ArrayLike) -> npt.ArrayLike:
+    """Values as they are now: a copy of an array that can be written to, as a trace reads them when it computes."""
+    if not isinstance(values, np.ndarray) or not values.flags.writeable:
+        return values
+    values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
 def _given(values: Host, region: Region, part: Region) -> Host:
     return values[None][within(part, region)]
 
@@ -221,7 +230,7 @@ class Patch(Setting):
 
         The array has no batch axis. That it fits is checked when the step is known.
         """
-        given = np.asarray(values)
+        given = np.asarray(kept(values))
         if region is not None and given.shape == tuple(map(len, region)):
             return cls(name, region, partial(_given, given, region))
         asked = whole(given.shape) if region is None else region

@@ -12,7 +12,7 @@ from tui_transformer.engine.backend import POOL, Array, Backend
 from tui_transformer.engine.compact import SparseArray, packed
 from tui_transformer.engine.edits import Change, changed, widened
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.machine import available_memory, readable
 from tui_transformer.records import dataclass
 
@@ -51,7 +51,12 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
         program: The steps.
         bytes_per_cell: Bytes of one number, times the batch.
         budget: Bytes that may be kept. 0 keeps nothing.
+
+    Raises:
+        UsageError: The budget is below 0.
     """
+    if not budget >= 0:
+        raise UsageError(f"a budget is bytes that may be kept: 0 or more, not {budget}")
     total = program.step_cells() * bytes_per_cell
     sizes = ((steps, _cells(program, steps) * bytes_per_cell) for steps in _choices(program))
     return next(Plan(frozenset(step.name for step in steps), size, total) for steps, size in sizes if size <= budget)
