@@ -58,7 +58,7 @@ CEILINGS = {
     "report": (1_355, 8),
     "session": (6_560, 29),
     "survey": (1_685, 8),
-    "text": (3_255, 17),
+    "text": (3_275, 17),
     "views": (3_005, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""

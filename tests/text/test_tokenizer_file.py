@@ -314,3 +314,27 @@ assert 'huggingface_hub' not in sys.modules
 
 def test_the_library_is_imported_only_when_it_is_used(word_pieces):
     subprocess.run([sys.executable, "-c", IMPORTS, str(word_pieces)], check=True)
+
+
+def test_spaces_alone_have_a_place_where_the_file_trims_them_and_none_where_one_is_added(byte_level):
+    from tokenizers import Tokenizer, pre_tokenizers, processors
+
+    rust = Tokenizer.from_file(str(byte_level))
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    rust.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True)
+    tokenizer = opened(saved(byte_level, rust))
+    places = [row[1:4] for row in rows(tokenizer, "wave  a")]
+    assert places[1:] == [("Ġ", 0, 0), ("wave", 0, 4), ("Ġ", 4, 5), ("Ġ", 5, 6), ("a", 6, 7), ("</s>", 7, 7)]
+    pieces = [(each.sentence, each.start, each.end) for each in tokenizer.pair("wave", "a  a")]
+    assert pieces[-5:-1] == [(1, 0, 1), (1, 1, 2), (1, 2, 3), (1, 3, 4)]
+
+
+def test_the_sign_for_the_end_of_a_word_is_no_bytes(tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {word: i for i, word in enumerate([*sorted(byte_codes()), "wave</w>", "©</w>"])}
+    rust = Tokenizer(models.BPE(vocab=words, merges=[], end_of_word_suffix="</w>"))
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    vocabulary = load_vocabulary(saved(tmp_path / "tokenizer.json", rust))
+    assert vocabulary.reading(words["wave</w>"]) == "wave, at the end of a word"
+    assert vocabulary.reading(words["©</w>"]) == "byte A9, at the end of a word"

@@ -56,9 +56,13 @@ class PieceVocabulary(Vocabulary):
         return next((i + 1 for i in reversed(range(self.size)) if i not in added), 0)
 
     def reading(self, token_id: int) -> str:
-        """The meaning of the piece of an ID, in plain words; see `piece_text`."""
-        word = self.word(token_id)
-        return word if token_id in self.special_ids else piece_text(word, self.style)
+        """The meaning of the piece of an ID, in plain words; see `piece_text`. CLIP's `the</w>` ends a word."""
+        word, end = self.word(token_id), getattr(self.rust.model, "end_of_word_suffix", None)
+        if token_id in self.special_ids:
+            return word
+        if end and word.endswith(end) and word != end:
+            return f"{piece_text(word.removesuffix(end), self.style)}, at the end of a word"
+        return piece_text(word, self.style)
 
     def label(self, word: str) -> str:
         """A piece as it stands beside a row, with one sign for a space whatever the tokenizer's own is."""
@@ -89,9 +93,10 @@ class RustTokenizer(ABC):
         own = [i for i, mark in enumerate(added) if not mark]
         left = over(len(added), max_tokens, len(own), cut=cut)
         first, dropped = own[0] if own else len(added), frozenset(own[len(own) - left :])
+        offsets = with_spaces(text, cut_text.offsets, own)
         places = [
             ((0, 0) if i < first else (len(text), len(text))) if mark else offset
-            for i, (mark, offset) in enumerate(zip(added, cut_text.offsets, strict=True))
+            for i, (mark, offset) in enumerate(zip(added, offsets, strict=True))
         ]
         ids = cut_text.ids  # the library makes a new list each time that it is asked
         kept = (i for i in range(len(added)) if i not in dropped)
@@ -101,7 +106,10 @@ class RustTokenizer(ABC):
         """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
         with refused("the sentences cannot be split by this tokenizer"):
             pair = self.rust.encode(without_surrogates(first), without_surrogates(second))
-        places = zip(pair.ids, pair.sequence_ids, pair.offsets, pair.type_ids, strict=True)
+        offsets = pair.offsets
+        for number, text in enumerate((first, second)):
+            offsets = with_spaces(text, offsets, [i for i, each in enumerate(pair.sequence_ids) if each == number])
+        places = zip(pair.ids, pair.sequence_ids, offsets, pair.type_ids, strict=True)
         return [Piece(token_id, sentence, *place, segment) for token_id, sentence, place, segment in places]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -110,6 +118,17 @@ class RustTokenizer(ABC):
             self.vocabulary.word(token_id)
         with refused("the IDs cannot be turned into text"):
             return self.rust.decode(list(ids), skip_special_tokens=False)
+
+
+def with_spaces(text: str, offsets: Sequence[tuple[int, int]], own: Sequence[int]) -> list[tuple[int, int]]:
+    """The places of the library; of these tokens spaces alone, which RoBERTa's trims to nothing, whole."""
+    places, at = list(offsets), 0
+    for i in own:
+        start, end = places[i]
+        if start == end and text[at:start].isspace():
+            places[i] = at, start
+        at = max(at, end)
+    return places
 
 
 @dataclass(frozen=True)
