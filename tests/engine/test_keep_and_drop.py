@@ -379,3 +379,11 @@ def test_a_weight_that_is_a_step_is_not_written_over_where_that_step_is_dropped(
     for _ in range(2):
         assert_same(dropped, wanted)
     assert_same(model.trace(ids=IDS), wanted)
+
+
+def test_what_another_thread_has_read_is_not_written_over(model):
+    name, region = "encoder.0.feed_forward.hidden", (range(7), range(12))
+    wanted, dropped = model.trace(ids=IDS)[name], model.trace(ids=IDS, budget=0)
+    read = dropped.window(name, region)  # what follows is computed from it
+    dropped.arrays(["encoder.2.output"], before=lambda _: dropped.window("embedding.output", (range(1), range(1))))
+    np.testing.assert_array_equal(read, wanted)

@@ -10,8 +10,8 @@ FAULTS = (
     Fault(
         "an operation writes over the source of the last window",
         "engine/computation.py",
-        "fresh = first in values and first not in self.recent and not self._keeps(first)",
-        "fresh = first in values and not self._keeps(first)",
+        "readers.update(list(values))",
+        "readers.update(())",
         "tests/engine/test_keep_and_drop.py::test_no_operation_writes_over_it",
     ),
     Fault(

@@ -173,6 +173,7 @@ class Computation:
             self.backend.expect(self.plan.bytes)
         readers = Counter(source for _, reads in order for source in reads)
         readers.update(() if discard else names)
+        readers.update(list(values))  # others may be reading what there is: it is not written over
         for step, reads in order:
             if before is not None:
                 before(step)
@@ -279,7 +280,7 @@ class Computation:
         if not step.op.overwrites:
             return None
         first = step.inputs[0]
-        fresh = first in values and first not in self.recent and not self._keeps(first)
+        fresh = first in values and not self._keeps(first)
         if not fresh or readers[first] > 1 or step.inputs.count(first) > 1 or not writable(values[first]):
             return None
         return values[first]
