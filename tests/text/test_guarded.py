@@ -324,7 +324,7 @@ def test_sigterm_ends_a_tokenizer_that_backtracks_at_once(tmp_path):
             time.sleep(0.01)
         assert process.returncode == 143
         assert process.stderr is not None
-        assert process.stderr.read() == ""
+        assert process.stderr.read() == "tui-transformer: show was ended by SIGTERM\n"
     assert not Path(f"/proc/{child}").exists()
 
 
