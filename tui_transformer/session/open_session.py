@@ -135,7 +135,7 @@ def _place(words: Vocabulary) -> str:
 
 
 def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - of this file alone
-    framed = bool(session.batch) or session.framing != PLAIN
+    framed = bool(session.batch) or session.framing != PLAIN or session.pair is not None
     words = session.model.vocabulary is not None and session.ids is None and not (as_it_is and framed)
     ids, mask = session.encoding.ids, session.mask_read
     if words:

@@ -231,10 +231,10 @@ class GenerateScreen(ExplorerScreen[None]):
 
         def use(settings: Settings | None) -> None:
             now = self.writing.draft
-            if settings is not None and now is not None and settings != now.settings:
+            if settings is not None and now is not None and settings != now.state.settings:
                 self.writing.change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
 
-        self.open(GenerateSettings(draft.settings, field), use)
+        self.open(GenerateSettings(draft.state.settings, field), use)
 
     def action_sentence(self) -> None:
         if self.writing.waits(self.action_sentence):
@@ -302,11 +302,12 @@ class GenerateScreen(ExplorerScreen[None]):
         if draft is None:
             return
         settings = draft.settings
-        top_k = ("--top-k", str(settings.top_k)) if settings.top_k else ()
+        top_k = ("--top-k", str(settings.top_k)) if settings.top_k or draft.writer.model.folder is not None else ()
         temperature, top_p = map(written_number, (settings.temperature, settings.top_p))
         drawing = ("--temperature", temperature, "--top-p", top_p, *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
-        count = len(draft.shares) or settings.max_new_tokens
+        ends = bool(draft.writer.rules.forced_eos_token_id)  # a shorter text would end with it
+        count = (not ends and len(draft.shares)) or settings.max_new_tokens
         session = adding.lasting(self.session)
         line = shell_line(session, "generate", *own, "--max-new-tokens", str(count))
         copy_line(self, line, unwritten(session), "what was chosen otherwise" if draft.by_hand else "")

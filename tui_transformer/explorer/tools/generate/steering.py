@@ -83,12 +83,15 @@ def lasting(session: Session) -> Session:
 
 
 def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
-    """The tokens of a session that are written on from."""
+    """The tokens of a session that are written on from: as the writer reads them, where they are a text's alone."""
     target, ids = session.decoder_encoding, session.encoding.ids
     if target is not None:
-        return target.ids
-    padded = session.ids is not None or session.mask_read is not None
-    return writer.unpadded(ids, session.mask_read) if padded else ids
+        given = session.decoder_ids is not None
+        return target.ids if given else writer.prompt(session.decoder_text, cut=session.cut).ids
+    if session.ids is not None or session.mask_read is not None:
+        return writer.unpadded(ids, session.mask_read)
+    alone = not session.batch and session.framing == PLAIN and session.pair is None
+    return writer.prompt(session.text, cut=session.cut).ids if alone else ids
 
 
 def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> Session:
