@@ -8,6 +8,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft
 from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
 from tui_transformer.generation.text import token_texts
+from tui_transformer.records import replace
 from tui_transformer.session.edit_format import read_number
 from tui_transformer.session.edit_values import EXAMPLES
 from tui_transformer.session.session import Session
@@ -27,6 +28,7 @@ def told(session: Session, words: str = "") -> str:
         raise InputError(f"{words[:20]!r} is no number of tokens: generate 20")
     count, start = int(words[:9]) if words else AT_FIRST, Start.of(session)
     writer, edit = start.writer, steering(session.edits, session.base.program)
+    writer.settings = replace(writer.settings, max_new_tokens=count)
     begun = Draft(writer, writer.settings, (writer.begin(prompt_of(writer, session)),))
     if edit is None:
         return "; ".join((f"written: {_text(begun.up_to(count))}", *start.remarks))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
+from tui_transformer import generate
+from tui_transformer.explorer.plain.writing import told
 from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
+from tui_transformer.text.display import visible
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,27 @@ async def test_a_sentence_of_a_batch_is_written_on_without_what_it_is_padded_wit
     masked = Start.of(dates).writer.mask
     assert masked is not None
     assert masked[0] == tuple(int(each != 0) for each in dates.encoding.ids)
+
+
+async def test_settings_of_a_place_stand_beside_what_was_drawn_by_them() -> None:
+    async with exploring(WIDE, model="story", text="Once there was") as explorer:
+        await explorer.press("W")
+        for top_k, keys in (("3", ["space"] * 4), ("7", ["left"])):
+            await explorer.press("comma")
+            explorer.app.screen.query_one("#top_k").focus()
+            await explorer.handled()
+            await explorer.write(top_k)
+            await explorer.press("enter", *keys)
+        assert "top-k 3 cuts 509" in explorer.text
+        assert " top-k 3 · " in explorer.text.splitlines()[0]
+        await explorer.press("comma")
+        assert explorer.app.screen.query_one("#top_k").value == "3"
+        await explorer.press("enter", "right")
+        assert "top-k 7 cuts 505" in explorer.text
+        assert " top-k 7 · " in explorer.text.splitlines()[0]
+
+
+def test_without_a_screen_as_many_tokens_are_written_as_are_asked_for() -> None:
+    session = open_session(ModelOptions("story"), "Once there was")
+    text = generate(session.model, session.text, max_new_tokens=60)
+    assert told(session, "60") == f"written: “{visible(session.text + text)}”"

@@ -86,7 +86,7 @@ class Draft:
 
     @property
     def limit(self) -> int:
-        return min(self.state.prompt + self.settings.max_new_tokens, self.writer.model.config.max_length)
+        return min(self.state.prompt + self.state.settings.max_new_tokens, self.writer.model.config.max_length)
 
     @property
     def tokens_a_second(self) -> float:

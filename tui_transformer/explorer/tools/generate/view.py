@@ -220,9 +220,9 @@ class GenerateView(Vertical):
 
 
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
-    """The settings, which are never cut, and the model; at the right what is being done, the speed and the position."""
+    """The settings there, which are never cut, and the model; at the right what is done, the speed and the position."""
     short = width < 72  # fewer words
-    settings = settings_text(draft.settings, short=short)
+    settings = settings_text(draft.state.settings, short=short)
     left = Text("").append("" if short else " Generate  ", inks.accent)
     left.append(f" {settings}", inks.plain + Style(bold=True))
     place, limit, speed = len(draft.state.ids), draft.limit, draft.tokens_a_second
@@ -250,7 +250,7 @@ def facts(shown: GenerationView) -> str:
         [
             *(["chosen by hand"] if draft.chosen not in (None, draft.state.candidate) else []),
             f"{left:,} of {total:,} can be chosen",
-            *([] if draft.settings.draws else ["greedy takes the first"]),
+            *([] if draft.state.settings.draws else ["greedy takes the first"]),
             *(f"{reason} cuts {count:,}" for reason, count in shown.cut.items()),
             *(f"{rule} acted" for rule in draft.state.rules if rule not in shown.cut),
         ]
