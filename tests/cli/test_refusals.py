@@ -200,7 +200,7 @@ REFUSED = {
         ("corpus.txt --kind character --split runs", 2, "--split says what a word is: leave it out with --kind"),
     ],
     "generate": [
-        ("--model story --text Once --edit '0.output = mean'", 1, "is of one sentence"),
+        ("--model story --text Once --edit '0.output = mean'", 1, "tui-transformer: decoder.0.feed_forward.residual:"),
         ("--model encoder", 1, "encoder: this model does not write"),
         ("--model decoder --temperature -1", 2, "temperature -1.0 is not a number from 0"),
         ("--model decoder --greedy --top-k 3", 2, "leave --top-k out"),

@@ -274,10 +274,12 @@ def test_an_edit_of_the_encoder_is_none_of_the_decoder(cached):
     np.testing.assert_allclose(state.logits, whole["output.logits"][-1], atol=1e-10)
 
 
-def test_what_is_of_one_sentence_alone_is_refused(steady):
+def test_what_is_of_one_sentence_alone_or_changes_no_text_is_refused(steady):
     mean = Ablate("decoder.0.self_attention.context", (range(1), range(3), range(16)), mean=True)
     with pytest.raises(InputError, match="a mean over the positions is of one sentence"):
         Writer(steady, edits=[mean])
+    with pytest.raises(InputError, match=r"output.probabilities: tokens are chosen from output.logits: change that"):
+        Writer(steady, edits=[Set("probabilities", 1.0, columns=5)])
     with pytest.raises(InputError, match="no step is called 'nothing'"):
         Writer(steady, edits=[Add("nothing", 1.0)])
     with pytest.raises(InputError, match="do not say where they go"):

@@ -88,6 +88,7 @@ class Generate(Featured):
 
     def _writer(self, model: Model, defaults: Defaults, settings: Settings) -> Writer:
         """Of an encoder–decoder, with what its encoder reads; with other tokens that end the text, where given."""
+        from tui_transformer.generation.cache import writes
         from tui_transformer.generation.writing import Writer
 
         rules = defaults.rules
@@ -104,6 +105,8 @@ class Generate(Featured):
         try:
             return Writer(model, settings, rules, source, self.token_mask(), edits)
         except InputError as error:
+            if writes(model.program(1, 1)):
+                raise
             raise InputError(
                 f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"
             ) from error

@@ -19,7 +19,7 @@ from tui_transformer.engine.axis import Places, Region, Shape, as_range, as_rang
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside, kept
 from tui_transformer.engine.names import find
-from tui_transformer.engine.program import Program, array_of_numbers
+from tui_transformer.engine.program import PROBABILITIES, Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import InitVar, dataclass, field, replace
 
@@ -296,8 +296,10 @@ def standing(program: Program, change: Change) -> Change:
     """A change of a sentence as it is meant for a text that grows: what covers an axis covers all of a longer one.
 
     Raises:
-        InputError: It is a mean over the positions, which is of one sentence.
+        InputError: It is a mean over the positions, which is of one sentence, or of what no token is chosen from.
     """
+    if program.logits and array_of_numbers(program, change.name)[0] == PROBABILITIES:
+        raise InputError(f"{PROBABILITIES}: tokens are chosen from {program.logits}: change that to write on")
     if isinstance(change, _Part):
         return change
     if isinstance(change, Ablate) and change.mean:
