@@ -56,7 +56,7 @@ CEILINGS = {
     "learning": (2_295, 11),
     "model": (10_450, 44),
     "report": (1_355, 8),
-    "session": (6_560, 29),
+    "session": (6_565, 29),
     "survey": (1_685, 8),
     "text": (3_275, 17),
     "views": (3_005, 15),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -76,20 +76,25 @@ def model_name(session: Session) -> str:
     return f"{summary}{seed}" if alone else f"{name} · {summary}{seed}"
 
 
+EditLines = Sequence[str | None]
+"""Edits as they are written, None for one that cannot be: by default those of the session."""
+
 OF_WORDS = ("model_type", "architecture", "vocab_size", "pad_id", "start_id")
 """Settings that follow from the model's name and its words."""
 
 
-def shell_line(session: Session, command: str, *own: str) -> str:
+def shell_line(session: Session, command: str, *own: str, edits: EditLines | None = None) -> str:
     """`tui-transformer COMMAND` with the model, what it reads, its edits that can be written, and these options."""
     as_it_is = command == "generate"  # a prompt: nothing is put around it there
-    return " ".join(map(quoted, ("tui-transformer", command, *_model(session), *_read(session, as_it_is), *own)))
+    lines = _edits(session) if edits is None else edits
+    changed = (part for line in lines if line is not None for part in ("--edit", line))
+    words = ("tui-transformer", command, *_model(session), *_read(session, as_it_is), *changed, *own)
+    return " ".join(map(quoted, words))
 
 
-def unwritten(session: Session) -> str:
+def unwritten(session: Session, edits: EditLines | None = None) -> str:
     """The edits that no such line has, in words; "" where it has all."""
-    program = session.base.program
-    count = sum(as_written(edit, program) is None for edit in session.edits)
+    count = sum(line is None for line in (_edits(session) if edits is None else edits))
     return f"{count} edit{'s' * (count > 1)} with too many numbers" if count else ""
 
 
@@ -153,9 +158,10 @@ def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - 
         yield from ("--decoder-ids", _listed(session.decoder_ids))
     elif session.decoder_text:
         yield from ("--decoder-text", session.decoder_text)
-    for edit in session.edits:
-        written = as_written(edit, session.base.program)
-        yield from () if written is None else ("--edit", written)
+
+
+def _edits(session: Session) -> EditLines:
+    return [as_written(edit, session.base.program) for edit in session.edits]
 
 
 def _listed(ids: tuple[int, ...]) -> str:

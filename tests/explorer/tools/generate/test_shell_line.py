@@ -20,6 +20,7 @@ from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.options import Framing, ModelOptions
 from tui_transformer.records import replace
+from tui_transformer.session.edit_format import changes
 from tui_transformer.session.session import Session
 
 TEXT = "the fox"
@@ -112,3 +113,18 @@ async def test_the_line_writes_what_is_shown_of_a_folder(
     first = [json.loads(each) for each in capsys.readouterr().out.splitlines()[:3]]
     assert [each["id"] for each in first] == list(state.written)
     assert first[0]["position"] == state.prompt
+
+
+async def test_edits_of_rows_are_in_the_line_of_another_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+    session = open_session(ModelOptions("story"), "Once there was a child called Tess")
+    edits = changes(session.model, session.base.program, ["1.output[1] = 0", "0.output[:, 3] = 0"])
+    async with exploring(NARROW, session=session.with_edits(*edits)) as explorer:
+        await explorer.press("W")
+        await explorer.prompt("slash", "One day")
+        for key in ("space", "space", "space", "y"):
+            await explorer.press(key)
+        line, written = explorer.messages[-1], explorer.app.screen.writing.draft.state.written
+    for edit in ("decoder.1.feed_forward.residual[1, :] = 0.0", "decoder.0.feed_forward.residual[:, 3] = 0.0"):
+        assert f"--edit '{edit}'" in line
+    app([*shlex.split(line.removeprefix("copied: "))[1:], "--format", "json"], standalone_mode=False)
+    assert [json.loads(each)["id"] for each in capsys.readouterr().out.splitlines()] == list(written)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer import generate
 from tui_transformer.explorer.plain.writing import told
@@ -83,3 +85,13 @@ def test_without_a_screen_as_many_tokens_are_written_as_are_asked_for() -> None:
     session = open_session(ModelOptions("story"), "Once there was")
     text = generate(session.model, session.text, max_new_tokens=60)
     assert told(session, "60") == f"written: “{visible(session.text + text)}”"
+
+
+async def test_a_pad_token_that_was_written_is_read_where_the_text_is_opened() -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "vanilla-decoder")) as explorer:
+        await explorer.press("W", "space", "space")
+        state = explorer.app.screen.writing.draft.state
+        assert state.ids[-1] == explorer.session.model.config.pad_id
+        await explorer.press("E")
+        assert explorer.session.predicted == state.ids
+        np.testing.assert_allclose(explorer.session.trace["output.probabilities"][-1], state.alone, atol=1e-5)

@@ -308,9 +308,9 @@ class GenerateScreen(ExplorerScreen[None]):
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         ends = bool(draft.writer.rules.forced_eos_token_id)  # a shorter text would end with it
         count = (not ends and len(draft.shares)) or settings.max_new_tokens
-        session = adding.lasting(self.session)
-        line = shell_line(session, "generate", *own, "--max-new-tokens", str(count))
-        copy_line(self, line, unwritten(session), "what was chosen otherwise" if draft.by_hand else "")
+        session, edits = self.session, adding.lines_of(self._start.beside(self.steering), draft.writer)
+        line = shell_line(session, "generate", *own, "--max-new-tokens", str(count), edits=edits)
+        copy_line(self, line, unwritten(session, edits), "what was chosen otherwise" if draft.by_hand else "")
 
     def action_export(self) -> None:
         if self.writing.waits(self.action_export) or (draft := self.writing.draft) is None:

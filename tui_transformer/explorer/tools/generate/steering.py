@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.engine.changes import Add, standing
@@ -16,7 +17,7 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.edit_format import Written, broken, written
+from tui_transformer.session.edit_format import Written, as_written, broken, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import steered, steering
@@ -69,17 +70,11 @@ class Start:
         return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
 
 
-def lasting(session: Session) -> Session:
-    """The session with those of its edits alone that the model writes with."""
-
-    def lasts(edit: Change) -> bool:
-        try:
-            standing(session.base.program, edit)
-        except InputError:
-            return False
-        return True
-
-    return replace(session, edits=tuple(filter(lasts, session.edits)), given=session.cache.keeping("tokens"))
+def lines_of(edits: Sequence[Change], writer: Writer) -> list[str | None]:
+    """Edits of a writer as they are written for a text that grows; None for one with too many numbers."""
+    model, most = writer.model, writer.model.config.max_length
+    program = model.program(len(writer.source), most) if writer.source else model.program(most, 0)
+    return [as_written(edit.placed(program, {}), program) for edit in edits]
 
 
 def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
@@ -100,6 +95,8 @@ def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> 
     if not source:
         alone = replace(alone, batch=(), item=0, mask=None, pair=None, framing=PLAIN)
     bare = replace(alone, decoder_text="", decoder_ids=ids) if source else replace(alone, text="", ids=ids)
+    if not source and session.model.config.pad_id in (ids[0], ids[-1]):  # it was written: it is no padding
+        return replace(bare, mask=(1,) * len(ids))
     try:
         worded = bare.with_decoder_text("".join(words[1:])) if source else bare.with_text("".join(words))
     except InputError:
