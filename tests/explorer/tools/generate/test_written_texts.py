@@ -95,3 +95,14 @@ async def test_a_pad_token_that_was_written_is_read_where_the_text_is_opened() -
         await explorer.press("E")
         assert explorer.session.predicted == state.ids
         np.testing.assert_allclose(explorer.session.trace["output.probabilities"][-1], state.alone, atol=1e-5)
+
+
+async def test_what_was_written_after_a_stop_token_was_chosen_by_hand() -> None:
+    async with exploring(WIDE, model="dates") as explorer:
+        await explorer.press("W", "N")
+        assert "the text ends, stop token" in explorer.text
+        await explorer.press("y")
+        assert "chosen otherwise" not in explorer.messages[-1]
+        await explorer.press("enter")
+        await explorer.press("y")
+        assert "what was chosen otherwise" in explorer.messages[-1]

@@ -80,9 +80,12 @@ class Draft:
 
     @property
     def by_hand(self) -> bool:
-        """Whether a token was chosen by hand, or by other settings, and not as these choose."""
-        pairs = pairwise(self.states)
-        return any(chosen(was.scores, self.settings, len(was.ids)) != after.ids[-1] for was, after in pairs)
+        """Whether a token was chosen by hand, or by other settings, and not as these choose; as after a stop token."""
+        return any(
+            {*was.written[-1:]} & {*self.writer.rules.stop_ids}
+            or chosen(was.scores, self.settings, len(was.ids)) != after.ids[-1]
+            for was, after in pairwise(self.states)
+        )
 
     @property
     def limit(self) -> int:
