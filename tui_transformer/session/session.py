@@ -252,12 +252,15 @@ class Session(Sentences):
         return self._changed(edits=edits, decoder_text=text, decoder_ids=None)
 
     def with_model(self, model: Model, *, is_the_same: bool = False) -> Session:
-        """Another model on the same sentence, without edits, which stay where it is the same with more steps.
+        """Another model on the same sentence, without edits and targets.
+
+        They stay where it is the same, but for more steps, or where and how precisely it is computed.
 
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._changed(model=model, **({} if is_the_same else {"edits": (), "breaks": (), "measure": None}))
+        other = {"targets": self.targets} if is_the_same else {"edits": (), "breaks": (), "measure": None}
+        return self._changed(model=model, **other)
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.

@@ -93,9 +93,13 @@ def open_from(port: Port) -> None:
             return
         now = now if budget == now.budget else now.with_budget(budget)
         try:
-            port.change(now if model is now.model else now.with_model(model))
+            changed = now if model is now.model else now.with_model(model, is_the_same=is_the_same(model, now.model))
         except InputError as error:
             port.say(str(error), severity="error")
+            return
+        port.change(changed)
+        if (now.edits or now.breaks) and not (changed.edits or changed.breaks):
+            port.say(port.hint("what was edited or broken was of the other model: {undo} brings it back"))
 
     port.open(settings, finish)
 
@@ -191,6 +195,15 @@ def build(model: Model, values: Values) -> Model:
     elif name not in (None, NONE, SAME):
         changes["vocabulary"] = name
     return model.changed(**changes) if changes else model
+
+
+def is_the_same(model: Model, other: Model) -> bool:
+    """Whether two models differ at most in where, and how precisely, they are computed."""
+    words, known = model.vocabulary, other.vocabulary
+    if words is not known and (words is None or known is None or words.words != known.words):
+        return False
+    settings = ({**values_of(each), "dtype": "", "device": ""} for each in (model, other))
+    return model.config == other.config and next(settings) == next(settings)
 
 
 def _parsed(key: str, value: str) -> int | bool | str:

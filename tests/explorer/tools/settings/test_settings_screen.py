@@ -251,6 +251,28 @@ async def test_a_smaller_budget_is_estimated_before_it_is_applied_and_then_kept_
         assert explorer.session.budget == 512 << 20
 
 
+async def test_edits_and_targets_stay_in_another_precision_and_go_with_other_weights():
+    async with exploring(WIDE, model="encoder", device="cpu") as explorer:
+        await explorer.go("encoder.0.self_attention.weights", 1, 2, 3)
+        await explorer.prompt("e", "0.5")
+        explorer.parts.port.change(explorer.session.with_targets((5,) * len(explorer.session.encoding.ids)))
+        await explorer.settled()
+        edits, targets = explorer.session.edits, explorer.session.targets
+        form = await open_settings(explorer)
+        form.query_one("#dtype", Choice).index = 1
+        await explorer.leave("ctrl+s")
+        session = explorer.session
+        assert (str(session.model.backend.dtype), session.edits, session.targets) == ("float64", edits, targets)
+        assert session.trace["encoder.0.self_attention.weights"].reshape(8, -1)[1, 2 * len(targets) + 3] == 0.5
+        form = await open_settings(explorer)
+        form.query_one("#seed", Input).value = "5"
+        await explorer.leave("ctrl+s")
+        assert explorer.session.edits == ()
+        assert explorer.messages[-1] == "what was edited or broken was of the other model: u brings it back"
+        await explorer.press("u")
+        assert explorer.session.edits == edits
+
+
 AMOUNTS = {"512MiB": 512 << 20, "2 GiB": 2 << 30, "0": 0, "1.5kib": 1536}
 
 
