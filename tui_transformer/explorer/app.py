@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.events import Click
+from textual.events import Click, Key
 from textual.geometry import Offset
+from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -144,6 +145,10 @@ class ExplorerApp(GuardedApp):
         """Do what the word of the line of keys says that is clicked."""
         if action := event.style.meta.get(CLICKED):
             await self.screen.run_action(action)
+
+    def action_press(self, key: str) -> None:
+        """Do what a key does."""
+        self.post_message(Key(key, key_to_character(key)))
 
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""

@@ -75,3 +75,23 @@ async def test_the_key_that_the_user_gave_for_back_ends_a_count_and_does_no_more
         assert ("times" in explorer.text, explorer.view.active) == (False, "heads")
         await typed(explorer, "f7")
         assert explorer.view.active == "matrix"
+
+
+async def test_a_click_on_a_key_while_a_count_stands_is_counted_as_the_key_is():
+    async with exploring(WIDE, model="question", preferences=Preferences()) as explorer:
+        explorer.parts.counting.moment = 60.0
+        await explorer.go(WEIGHTS)
+        for key, wanted in {"space": 16, "backspace": 13}.items():
+            await typed(explorer, "3")
+            line = explorer.text.splitlines()[-1]
+            await explorer.pilot.click(offset=(line.index(f" {key} ") + 1, WIDE[1] - 1))
+            await explorer.settled()
+            assert (explorer.place[0], explorer.view.active) == (wanted, "matrix")
+        await typed(explorer, "4")
+        line = explorer.text.splitlines()[-1]
+        await explorer.pilot.click(offset=(line.index("h j k l") + 2, WIDE[1] - 1))
+        await explorer.settled()
+        assert explorer.position.place.row == 4
+    async with exploring(WIDE, model="question", preferences=Preferences(keys={"cursor.up": "up,f5"})) as explorer:
+        await typed(explorer, "3")
+        assert "h j f5 l cell" in explorer.text  # an arrow is not counted

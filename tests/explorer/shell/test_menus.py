@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.main.enabled_actions import refused
 from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
@@ -119,6 +120,29 @@ async def test_a_user_gives_a_menu_another_key_and_a_meaning_in_it_a_key_of_its_
         await explorer.pilot.click(offset=(line.index("look at"), WIDE[1] - 1))
         await explorer.settled()
         menu_of(explorer)
+
+
+async def click(explorer: Explorer, word: str, at: int = 0) -> None:
+    """Click the last line of the screen, so many columns behind the beginning of a word."""
+    lines = explorer.text.splitlines()
+    await explorer.pilot.click(offset=(lines[-1].index(word) + at, len(lines) - 1))
+    await explorer.settled()
+
+
+@pytest.mark.parametrize("size", [MEDIUM, NARROW])
+async def test_where_their_keys_stand_together_a_click_on_a_letter_opens_its_menu(size):
+    async with exploring(size, model="question", preferences=DEFAULT) as explorer:
+        await click(explorer, "space")
+        assert explorer.place[0] == 2  # the line that opened can be clicked as well
+        for place, menu in enumerate(MENUS.values()):
+            await click(explorer, "g a r c b m menus", 2 * place)
+            assert menu.title.capitalize() in explorer.text
+            await explorer.leave()
+        await explorer.go("encoder.0.self_attention.weights")
+        await click(explorer, "←↑↓→", 2)
+        assert explorer.position.place.row == 1
+        await click(explorer, "look inside")
+        assert explorer.app.screen is not explorer.main
 
 
 async def test_the_keys_that_were_before_can_be_had_and_left_again_from_the_menu(tmp_path):

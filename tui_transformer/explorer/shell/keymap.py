@@ -53,7 +53,7 @@ def _shown(action: Action, keymap: Mapping[str, str]) -> str:
 def _displayed(meaning: str, keymap: Mapping[str, str]) -> str:
     """The first key of a meaning in the line of keys, "" for none; a name that is none is a key itself."""
     if meaning not in MEANINGS and meaning not in keymap:
-        return meaning
+        return spelled(meaning)
     binding = next(bindings_in_use(Action(meaning, "", "").binding(), keymap), None)
     return "" if binding is None else spelled(binding.key).replace("ctrl+", "^")
 
@@ -144,7 +144,8 @@ def keymap_of(app: App[Any]) -> Mapping[str, str]:
 def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int = 2) -> Content:
     """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
     named = [action for action in in_use(actions, app) if action.short and action.shown]
-    words = [_word(action.shown, action.short, action.action) for action in named]
+    keymap = keymap_of(app)
+    words = [_word(action.shown, action.short, action.action, tuple(_pressed(action, keymap))) for action in named]
     room, chosen = width - 1 - sum(word.cell_length for word in words[-always:]), list[Content]()
     for word in words[:-always]:
         if word.cell_length <= room:
@@ -154,11 +155,33 @@ def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int =
 
 
 @lru_cache(1 << 10)
-def _word(key: str, word: str, action: str) -> Content:
-    """A key and its word; a click does what the key does."""
+def _word(key: str, word: str, action: str, keys: tuple[tuple[str, str], ...]) -> Content:
+    """A key and its word; a click does what the key does, and of several keys the one that is clicked."""
     said = Content.assemble(" ", (key, "bold $accent"), (f" {word} ", "$foreground 70%"))
-    name = action if "." in action.partition("(")[0] else f"screen.{action}"
-    return said.stylize(Style.from_meta({CLICKED: name})) if action else said
+    if action or len(keys) == 1:
+        name = action if "." in action.partition("(")[0] else f"screen.{action}"
+        said = said.stylize(Style.from_meta({CLICKED: name if action else press(keys[0][1])}))
+    if len(keys) > 1:
+        names = dict(keys)
+        for each in re.finditer("|".join(map(re.escape, sorted(names, key=len, reverse=True))), key):
+            said = said.stylize(Style.from_meta({CLICKED: press(names[each[0]])}), each.start() + 1, each.end() + 1)
+    return said
+
+
+def press(key: str) -> str:
+    """What runs where a key is clicked that does what no action of the screen does."""
+    return f"app.press({key!r})"
+
+
+def _pressed(action: Action, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The keys that stand in the line of keys for an action, as they are written there, each with its name."""
+    for meaning in action.of.split() or [action.id]:
+        if meaning not in MEANINGS and meaning not in keymap:
+            yield spelled(meaning), meaning
+            continue
+        for binding in bindings_in_use(Action(meaning, "", "").binding(), keymap):
+            if (written := spelled(binding.key).replace("ctrl+", "^")) in action.shown:
+                yield written, binding.key
 
 
 CLICKED = "clicked"

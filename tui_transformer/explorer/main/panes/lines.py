@@ -16,10 +16,19 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.explorer.main.enabled_actions import refused
-from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, MENU_KEYS, ON_CARD
+from tui_transformer.explorer.shell.actions.main import (
+    ACTIONS,
+    ALWAYS,
+    CELL_COUNTED,
+    COUNTED,
+    FOCUSED,
+    KEY_LINE,
+    MENU_KEYS,
+    ON_CARD,
+)
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line, keymap_of
-from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.explorer.shell.keymap import CLICKED, first_key, in_use, key_line, keymap_of, keys_of, press
+from tui_transformer.explorer.shell.keys import MENUS, Action, spelled
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
 from tui_transformer.guide.texts import StepText, step_text, tour_question
@@ -37,6 +46,8 @@ from tui_transformer.views.inside.cell import short_name
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""
+
+ARROWS = ("left", "down", "up", "right")
 
 CARD = "card"
 """The name of the card of a tour."""
@@ -124,12 +135,12 @@ class Lines:
         card = focused is not None and focused.name == CARD
         if self.opening and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
-            lines = _openings(session, scene.answer or "", shown, inks)
+            lines = _openings(session, scene.answer or "", shown, inks, app)
             if (line := next((line for line in lines if line.cell_len <= width), None)) is not None:
                 return line
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
-            return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
+            return Content("").join([said, key_line(_counted(app), app, width - said.cell_length, 1)])
         pane = INSTEAD.get(stop, active) if active == "matrix" else active
         if focused is not None and card:
             pane = "question" if focused.has_class(ASKS) else "last stop" if focused.has_class(ENDS) else "tour"
@@ -140,14 +151,22 @@ class Lines:
         others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
         always = [named[name] for name in ALWAYS if name in named]
         if width < 120:  # there is no room to name each: their keys stand together
-            menus = [each for each in in_use([named[name] for name in MENUS], app) if each.shown]
             others = [each for each in others if each.id not in MENUS]
-            if menus:
-                first = (*first[:2], replace(MENU_KEYS, shown=" ".join(each.shown for each in menus)), *first[2:])
+            first = (*first[:2], MENU_KEYS, *first[2:])
         asked = [*first, *others, *always], len(always), width, keymap_of(app)
         if asked != self._named:
             self._named, self._key_line = asked, key_line(asked[0], app, width, len(always))
         return self._key_line
+
+
+def _counted(app: App[Any]) -> list[Action]:
+    """What is made as often as a count says; no arrow is."""
+    ways = ((key for key in keys_of(app, (f"cursor.{way}",)) if key not in ARROWS) for way in ARROWS)
+    cell = " ".join(filter(None, (next(keys, "") for keys in ways)))
+    return [
+        replace(each, of=cell, shown=" ".join(map(spelled, cell.split()))) if each is CELL_COUNTED else each
+        for each in COUNTED
+    ]
 
 
 # What a stop is
@@ -305,11 +324,15 @@ def is_random(session: Session) -> bool:
     return session.model.folder is None and bool(session.model.config.vocab_size)
 
 
-def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks) -> Iterator[Text]:
-    """The answer, "" where it is not there, and each choice with its key, given by name; in ever fewer words."""
+def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks, app: App[Any]) -> Iterator[Text]:
+    """The answer, "" where it is not there, and each choice with its key, given by name; in ever fewer words.
+
+    A click on a key or its words does what the key does.
+    """
     tour, random = tour_of(session), is_random(session)
     there = [name for name in CHOICES if name in keys and (session.model.config.vocab_size or name != WRITE)]
     there = [name for name in there if tour or name != "tour"]
+    pressed = {name: Style(meta={CLICKED: press(next(keys_of(app, (name,)), ""))}) for name in (*there, "help", "quit")}
 
     def begun(fewer: int) -> Text:
         said, line = RANDOM[fewer] if random else answer, Text(" ", inks.plain, no_wrap=True)
@@ -321,13 +344,17 @@ def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks
             words = TO_TRAINED[fewer] if random and name == "open" else CHOICES[name][fewer]
             if name == "tour" and not fewer:
                 words = tour_question(tour or "") or words
-            line.append(keys[name], inks.accent).append(f" {words}   ", inks.quiet)
-        for always in ("help", "quit"):
-            line.append(keys[always], inks.accent).append(f" {always}  ", inks.quiet)
+            line.append(keys[name], inks.accent + pressed[name]).append(f" {words}   ", inks.quiet + pressed[name])
+        for always in (each for each in ("help", "quit") if each in keys):
+            line.append(keys[always], inks.accent + pressed[always])
+            line.append(f" {always}  ", inks.quiet + pressed[always])
         line.rstrip()
         yield line
-    line = begun(-1).append(" ".join(keys[name] for name in there), inks.accent)
-    yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
+    line = begun(-1)
+    for name in there:
+        line.append(keys[name], inks.accent + pressed[name]).append(" " * (name != there[-1]), inks.plain)
+    line.append(f"   {keys.get('help', '')}", inks.accent + pressed["help"])
+    yield line.append(" help", inks.quiet + pressed["help"])
 
 
 def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:

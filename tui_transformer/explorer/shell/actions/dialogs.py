@@ -16,9 +16,9 @@ LEAVE = Action("back", "leave", "Leave without a change", "leave", "esc")
 SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓", UP_DOWN)
 DIALOG = (LEAVE,)
 PROMPT = (
-    Action("", "", "Complete the word", "complete", "tab"),
+    Action("", "", "Complete the word", "complete", of="tab"),
     Action("", "", "What was given before", "lately", "↑↓"),
-    Action("", "", "Take what is typed", "ok", "enter"),
+    Action("", "", "Take what is typed", "ok", of="enter"),
     LEAVE,
 )
 PICK = (
@@ -35,7 +35,7 @@ MENU = (
 COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", of=CHOOSE), LEAVE)
 OPEN = (
     Action("", "", "Choose in the list", "choose", "↑↓"),
-    Action("", "", "Open what is chosen, or the path that is typed", "open", "enter"),
+    Action("", "", "Open what is chosen, or the path that is typed", "open", of="enter"),
     LEAVE,
 )
 FORM = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tui_transformer.explorer.shell.actions.dialogs import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
 from tui_transformer.explorer.shell.keys import MENUS, Action, menus_first
+from tui_transformer.records import replace
 
 
 def _opens(name: str, title: str, short: str = "") -> Action:
@@ -185,11 +186,13 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "Follow the second factor of a product", "second factor", ";", "second"),
         Action("", "", "Terms in order, or the largest first", "order", of="terms.order"),
     ),
-    "chart": (Action("", "", "The next chart", "next chart", "g d", "chart.next"),),
+    "chart": (Action("", "navigate('next_chart')", "The next chart", "next chart", "g d", "chart.next"),),
     "vocabulary": (
         Action("", "", "The word's row of the embedding", "its vector", "enter", CHOOSE),
         Action("", "", "Find a word", "find", of="find"),
-        Action("", "", "Another vocabulary", "another vocabulary", "g v", "vocabulary.open"),
+        Action(
+            "", "navigate('follow_vocabulary')", "Another vocabulary", "another vocabulary", "g v", "vocabulary.open"
+        ),
     ),
     "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM),),
     "tour": (
@@ -214,9 +217,14 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
 ON_CARD = frozenset({"step.next", "step.back", "tour"})
 """Actions whose keys the card of a tour has for itself."""
 
+CELL_COUNTED = Action("", "", "The cell beside", "cell", of="h j k l")
 COUNTED = (
-    *(each for each in ACTIONS if each.id in ("step.next", "step.back", "head.next", "layer.next", "sublayer.next")),
-    Action("", "", "The cell beside", "cell", "h j k l", EVERY_WAY),
+    *(
+        replace(each, action="")  # a click types the key, which is counted
+        for each in ACTIONS
+        if each.id in ("step.next", "step.back", "head.next", "layer.next", "sublayer.next")
+    ),
+    CELL_COUNTED,
     Action("", "", "No count", "no count", "esc", "back"),
 )
 """The line of keys while a count is typed."""
@@ -224,7 +232,7 @@ COUNTED = (
 ALWAYS = ("overlay", "help", "quit")
 """Actions that the line of keys ends with, however short it is; the first only where there is an overlay."""
 
-MENU_KEYS = Action("", "", "Menus, which show themselves", "menus")
+MENU_KEYS = Action("", "", "Menus, which show themselves", "menus", of=" ".join(MENUS))
 """The keys of all menus together, where there is no room for each."""
 
 KEY_LINE = (

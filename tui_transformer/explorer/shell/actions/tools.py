@@ -144,7 +144,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("order", "order", "The largest first, or in the order of the data", "order"),
         Action("kind", "kind", "Feed-forward layers whole, or neuron by neuron", "layers, neurons"),
         Action("measure", "measure", "The word whose logit it is, or two", "words"),
-        Action("", "", "To the step of the term", "go there", "enter"),
+        Action("", "", "To the step of the term", "go there", of=CHOOSE),
     ),
     "survey": (
         Action("", "", "The texts in which it is strongest", "strongest texts", of=CHOOSE),
