@@ -243,6 +243,31 @@ def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_pa
     assert set(RENAMED.values()) <= MEANINGS
 
 
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        (",", "comma"),
+        ("esc, Ctrl+X", "escape,ctrl+x"),
+        ("%,shift+f,←,F5,+", "percent_sign,F,left,f5,plus"),
+        ("slash,ctrl+pageup,é", "slash,ctrl+pageup,é"),
+    ],
+)
+def test_keys_in_a_file_may_be_written_as_help_writes_them(tmp_path, written, named):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[keys]\n"open" = "{written}"\n')
+    assert (read_preferences(file).keys, read_preferences(file).problems) == ({"open": named}, ())
+
+
+def test_names_and_keys_that_there_are_not_are_said_and_the_others_used(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('[keys]\nundoo = "x"\nopen = "retrun,x"\nhelp = ""\n"generate.top-k" = "k"\n')
+    read = read_preferences(file)
+    assert read.keys == {"open": "x", "generate.top-k": "k"}
+    said = [problem.removeprefix(f"{file}: [keys] ") for problem in read.problems]
+    assert said[0] == "'undoo' is no name of a key: use a name such as undo"
+    assert [each.partition(":")[0] for each in said[1:]] == ["open = 'retrun,x' is no key", "help = '' is no key"]
+
+
 # What is written about keys
 
 

@@ -28,7 +28,7 @@ def run_plain(session: Session, at: Position | None = None, told: Lecture | None
     by_line = sys.stdin is None or not sys.stdin.isatty()
     reader = Reader(Exploration.begun(session, at), told, preferences.keymap, by_line=by_line)
     known = meanings(preferences.keymap)
-    begin = (*preferences.problems, reader.begin())
+    begin = (*map(visible, preferences.problems), reader.begin())
     if sys.stdin is None:
         _say(*begin)
         return 0

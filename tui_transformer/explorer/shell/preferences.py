@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from tui_transformer.errors import InputError
@@ -14,6 +16,15 @@ LARGEST = 1 << 20
 
 SWITCHES = {"whole": True, "classic": False, "motion": True}
 """What is true or false in a file, and what it is without one."""
+
+HELD = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
+SHORT = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"} | {
+    "←": "left",
+    "→": "right",
+    "↑": "up",
+    "↓": "down",
+}
+"""What is held while a key is pressed, and how keys are written shorter than they are called."""
 
 RENAMED = {"beside": "overlay"}
 """Names that actions once had, which a file may still give keys to, with those that they have now."""
@@ -71,10 +82,47 @@ def read_preferences(path: Path) -> Preferences:
         problems.append(f"{path}: theme is a name in quotes")
     problems += [f"{path}: {name} is true or false" for name, value in switches.items() if not isinstance(value, bool)]
     raw_keys = keys if isinstance(keys, dict) else {}
-    good = {name: value for name, value in raw_keys.items() if isinstance(value, str)}
-    if raw_keys is not keys or len(good) < len(keys):
+    given = {name: value for name, value in raw_keys.items() if isinstance(value, str)}
+    if raw_keys is not keys or len(given) < len(keys):
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
+    good, useless = _usable(given)
+    problems += [f"{path}: [keys] {said}" for said in useless]
     name = theme if isinstance(theme, str) else None
     renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
     usable = {name: value if isinstance(value, bool) else SWITCHES[name] for name, value in switches.items()}
     return Preferences(name, keys=renamed | good, problems=tuple(problems), **usable)
+
+
+def _usable(given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The keys of the names that there are, each as the program calls it; and what cannot be used."""
+    if not given:
+        return {}, []
+    from tui_transformer.explorer.shell.actions import SCREENS
+    from tui_transformer.explorer.shell.keys import MEANINGS
+
+    good, useless = dict[str, str](), list[str]()
+    known = {*MEANINGS, *RENAMED, *(action.id for actions in SCREENS.values() for action in actions if action.id)}
+    for name, written in given.items():
+        if name not in known:
+            near = ", ".join(get_close_matches(name[:40], sorted(known), 3)) or "step.next"
+            useless.append(f"{name[:40]!r} is no name of a key: use a name such as {near}")
+            continue
+        keys = ["comma"] if written.strip() == "," else [_named(each) for each in written.split(",") if each.strip()]
+        good |= {name: ",".join(filter(None, keys))} if any(keys) else {}
+        if not keys or None in keys:
+            useless.append(f"{name} = {written[:40]!r} is no key: write it as x, /, space, escape, f5, ctrl+g")
+    return good, useless
+
+
+def _named(written: str) -> str | None:
+    """The name of a key that may be written as help has it, `esc` or `Ctrl+G`; None where there is none."""
+    from textual.keys import REPLACED_KEYS, Keys, _character_to_key, key_to_character
+
+    *held, key = re.split(r"\+(?=.)", written.strip())
+    held, key = [each.lower() for each in held], key.lower() if len(key) > 1 or held else key
+    key = SHORT.get(key, _character_to_key(key) if len(key) == 1 else key)
+    if held == ["shift"] and len(key) == 1:
+        return key.upper()
+    there = {each.value.rpartition("+")[2] for each in Keys}
+    known = len(key) == 1 or key in there or key in REPLACED_KEYS or key_to_character(key) is not None
+    return "+".join((*held, key)) if known and {*held} <= HELD else None
