@@ -87,7 +87,22 @@ def test_lines_are_keys_counts_or_commands(line, meaning):
 
 
 @pytest.mark.parametrize(
-    "line", ["xyzzy", "\x1b[2J", "[bold]", "head", "head 9", "cell 1", "row x", ":nowhere", "u", "return", "\x00"]
+    "line",
+    [
+        "xyzzy",
+        "\x1b[2J",
+        "[bold]",
+        "head",
+        "head 9",
+        "head -1",
+        "cell 1",
+        "row x",
+        "row 1.",
+        ":nowhere",
+        "u",
+        "return",
+        "\x00",
+    ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(line, session, monkeypatch, capsys):
     code, said = piped(session, monkeypatch, capsys, f":weights\n{line}\nwhere\n")
@@ -102,6 +117,12 @@ def test_the_keys_of_the_user_are_used_and_named_by_help():
     assert "space next step, backspace back, arrows or h j k l the cell, [ ] head" in help_of({})
     own = help_of({"step.next": "j", "cursor.down": "ctrl+n"})
     assert "j next step, backspace back, ← ctrl+n ↑ → the cell" in own
+
+
+def test_words_may_stand_behind_the_sign_of_a_key_that_the_user_gave():
+    known = meanings({"open": "comma", "sentence.edit": "percent_sign"})
+    assert read(", story", known) == Typed("open", words="story")
+    assert read("% who", known) == Typed("sentence.edit", words="who")
 
 
 def test_every_key_of_the_screen_is_done_or_says_what_does_it_without_one(session):

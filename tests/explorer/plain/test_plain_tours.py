@@ -132,3 +132,6 @@ def test_another_tour_is_begun_by_its_name_on_its_model(reader):
     assert reader.explored.session is before
     assert "Stop 1 of 9, One number to lower: " in typed(reader, "tour gradients")
     assert "Stop 2 of 9, " in typed(reader, "tour")
+    with pytest.raises(InputError, match="there is no tour 'heads': tour alone goes on"):
+        typed(reader, "tour heads")
+    assert "Stop 3 of 9, " in typed(reader, "tour next")

@@ -174,8 +174,9 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
         meaning = known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
         if meaning:
             return Typed(meaning, min(int(match[1] or 1), MOST))
-    if word in known and known[word] in ASKS:
-        return Typed(known[word], words=rest.strip())
+    meaning = known.get(word) or known.get(key_name(word), "")
+    if meaning in ASKS:
+        return Typed(meaning, words=rest.strip())
     raise InputError(f"{typed[:60]!r} is neither a key nor a command: help lists them")
 
 

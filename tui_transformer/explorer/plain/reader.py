@@ -126,9 +126,10 @@ class Reader:
         return self._place(head=(self.explored.position.place.head + direction * typed.count) % heads_at(self.explored))
 
     def _set_place(self, typed: Typed) -> str:
-        numbers = [int(each) for each in re.findall(r"[0-9]{1,9}", typed.words)]
         sides = ("row", "column") if typed.meaning == "cell" else (typed.meaning,)
-        if len(numbers) != len(sides):
+        words = typed.words.replace(",", " ").split()
+        numbers = [int(each) for each in words if re.fullmatch("[0-9]{1,9}", each)]
+        if not len(words) == len(numbers) == len(sides):
             raise InputError(f"{typed.meaning} needs {' and '.join(sides)} as numbers from 0")
         if typed.meaning == "head" and numbers[0] >= (heads := heads_at(self.explored)):
             raise InputError(f"there is no head {numbers[0]}: heads go from 0 to {heads - 1}")
@@ -259,7 +260,11 @@ class Reader:
         """The next stop of a tour, or the one before; another tour by its name, on its model."""
         name = named_alike(typed.words, tours())
         if name is None:
-            return self._touring.go(-1 if typed.words.startswith("b") else 1)
+            if typed.words not in ("", "next", "back"):
+                named = visible(typed.words[:40])
+                there = f"tour alone goes on, tour back goes back, and there are {', '.join(tours())}"
+                raise InputError(f"there is no tour {named!r}: {there}")
+            return self._touring.go(-1 if typed.words == "back" else 1)
         if self._touring.goes_on:
             self._touring.leave()
         if name not in (*ANY_MODEL, *own_tours(self.explored.session.model)):
