@@ -252,15 +252,19 @@ class Session(Sentences):
         return self._changed(edits=edits, decoder_text=text, decoder_ids=None)
 
     def with_model(self, model: Model, *, is_the_same: bool = False) -> Session:
-        """Another model on the same sentence, without edits and targets.
+        """Another model on the same sentence, without edits, targets, and what the one before has of itself beside it.
 
         They stay where it is the same, but for more steps, or where and how precisely it is computed.
 
         Raises:
             InputError: The model cannot read the sentence.
         """
-        other = {"targets": self.targets} if is_the_same else {"edits": (), "breaks": (), "measure": None}
-        return self._changed(model=model, **other)
+        if is_the_same:
+            return self._changed(model=model, targets=self.targets)
+        beside, before = self.overlay.model, self.model
+        own = beside is not None and (beside.name, beside.folder) == (before.name, before.folder)
+        overlay = NOTHING if own else self.overlay
+        return self._changed(model=model, edits=(), breaks=(), measure=None, overlay=overlay)
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.

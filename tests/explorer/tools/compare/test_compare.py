@@ -329,3 +329,14 @@ async def test_a_cell_that_is_gone_to_is_on_the_screen_also_where_the_other_has_
         port.visit(Position(weights, Place(0, 1, 1)))
         await explorer.settled()
         assert explorer.drawn == "difference"
+
+
+async def test_the_same_in_another_precision_is_not_beside_other_weights():
+    async with exploring(WIDE, model="encoder", device="cpu", preferences=Preferences()) as explorer:
+        await explorer.press("c", "f")
+        assert "beside float64" in explorer.text
+        await explorer.press("m", "d")
+        assert explorer.session.model.seed == 1
+        assert "beside" not in explorer.text
+        await explorer.press("u")
+        assert "beside float64" in explorer.text
