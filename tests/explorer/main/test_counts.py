@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
+from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.preferences import Preferences
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -95,3 +97,14 @@ async def test_a_click_on_a_key_while_a_count_stands_is_counted_as_the_key_is():
     async with exploring(WIDE, model="question", preferences=Preferences(keys={"cursor.up": "up,f5"})) as explorer:
         await typed(explorer, "3")
         assert "h j f5 l cell" in explorer.text  # an arrow is not counted
+
+
+async def test_the_key_of_a_menu_is_not_counted():
+    async with exploring(WIDE, model="question", preferences=Preferences()) as explorer:
+        explorer.parts.counting.moment = 60.0
+        await explorer.press("space")
+        for menu in MENUS.values():
+            await typed(explorer, "5", menu.key)
+            assert isinstance(explorer.app.screen, MenuScreen), menu.key
+            await explorer.leave()
+            assert explorer.view.active == "cell"

@@ -52,7 +52,8 @@ from tui_transformer.session.view_state import Size, ViewState
 MOMENT = 1.0
 """Seconds between a digit and what it belongs to."""
 
-COUNTED = ("step.", "head.", "layer.", "sublayer.", "cursor.left", "cursor.right", "cursor.up", "cursor.down")
+WAYS = ("left", "right", "up", "down")
+COUNTED = ("step.next", "step.back", "head.", "layer.", "sublayer.", *(f"cursor.{way}" for way in WAYS))
 
 
 class Parts:
@@ -107,8 +108,7 @@ class Counting:
         app = self._screen.app
         if digits and event.key in keys_of(app, ("back",)):
             return True
-        arrows = ("left", "right", "up", "down")
-        if not digits or event.key in arrows or event.key not in keys_of(app, COUNTED):
+        if not digits or event.key in WAYS or event.key not in keys_of(app, COUNTED):
             return False
         before, now = self._view, self._explored.view
         if before is not None and (before.active, before.whole, before.zoom) != (now.active, now.whole, now.zoom):
