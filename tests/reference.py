@@ -18,6 +18,7 @@ from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent / "references"
 LEFT_OUT = object()
+IDS = [2, 5, 3, 6, 4]
 
 
 def with_settings(folder: Path, family: str, **settings: object) -> Path:
@@ -32,6 +33,18 @@ def reconfigured(folder: Path, **settings: object) -> Path:
     config = json.loads(path.read_text()) | settings
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not LEFT_OUT}))
     return folder
+
+
+def in_float64(where: Path | str, **settings: Any) -> Model:
+    """A reference checkpoint by its name, or another model by its own or its folder, with numbers of 64 bits."""
+    folder = REFERENCES / where
+    return Model.load(folder if folder.is_dir() else where, device="cpu", dtype="float64", **settings)
+
+
+def trace_of(where: Path | str, ids: Any = IDS, decoder_ids: Any = (2, 3, 4), **options: Any) -> Trace:
+    """What such a model computes of token IDs; the second ones are for a decoder beside an encoder."""
+    model = in_float64(where)
+    return model.trace(ids=ids, decoder_ids=decoder_ids if model.has_decoder else None, **options)
 
 
 def reference_of(family: str) -> Reference:

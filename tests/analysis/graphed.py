@@ -5,23 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from reference import REFERENCES
 
 from tui_transformer import Features, Graph, Model, Trace
 
 DICTIONARIES = Path(__file__).parent.parent / "features"
-IDS = [2, 5, 3, 6, 4]
 SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
 FED = "decoder.{}.feed_forward.norm"
-
-
-def loaded(name: str) -> Model:
-    return Model.load(REFERENCES / name, dtype="float64", device="cpu")
-
-
-def reference(name: str) -> Trace:
-    model = loaded(name)
-    return model.trace(ids=IDS, decoder_ids=[2, 3, 4] if model.has_decoder else None)
 
 
 def with_features(*placed: tuple[str, str | None], replace: bool = False) -> Trace:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
 from tui_transformer.analysis.score import likely_at, score
@@ -60,7 +60,7 @@ TARGETS = (2, 3, -1)
 
 @pytest.fixture(scope="module")
 def short() -> Trace:
-    return Model.load("decoder", dtype="float64").trace(ids=[1, 2, 3])
+    return in_float64("decoder").trace(ids=[1, 2, 3])
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -107,7 +107,7 @@ IDS = [5, 9, 2, 7, 11, 3]
 
 
 def traced(family="llama"):
-    return Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
+    return in_float64(family).trace(ids=IDS)
 
 
 def test_a_model_loses_nothing_beside_itself_and_parts_that_only_one_has_are_left_out():
@@ -116,7 +116,7 @@ def test_a_model_loses_nothing_beside_itself_and_parts_that_only_one_has_are_lef
     assert all((each.error, each.cosine) == (0.0, pytest.approx(1.0)) for each in loss.layers)
     assert all((each.error, each.divergence) == (0.0, 0.0) for each in loss.heads)
     assert (loss.logits.divergence, loss.logits.agreeing, loss.logits.positions) == (0.0, 6, 6)
-    other = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
+    other = in_float64("bert").trace(ids=IDS)
     loss = loss_of(traced(), other)
     assert (loss.layers, loss.heads, loss.logits) == ((), (), None)
     own = loss_of(other, other)
@@ -151,7 +151,7 @@ ROUTED = [5, 7, 9, 33, 12, 8]
 
 @pytest.fixture(params=["mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"])
 def model(request) -> Model:
-    return Model.load(REFERENCES / request.param, device="cpu", dtype="float64")
+    return in_float64(request.param)
 
 
 def test_every_token_is_counted_with_all_experts_that_it_chose_and_mean_shares_are_over_them(model):

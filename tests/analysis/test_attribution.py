@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from ended import ended
-from reference import REFERENCES
+from reference import REFERENCES, in_float64, trace_of
 
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.circuits import chance, circuits, compositions, words_of
@@ -30,9 +32,7 @@ IDS = [5, 6, 7, 8, 9]
 NORM = np.linalg.norm
 
 
-def traced(where, dtype="float64"):
-    model = Model.load(where, dtype=dtype, device="cpu")
-    return model.trace(ids=IDS, **({"decoder_ids": [0, 5, 6]} if model.has_decoder else {}))
+traced = partial(trace_of, ids=IDS, decoder_ids=[0, 5, 6])
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -47,7 +47,7 @@ def test_the_terms_sum_to_the_logit(folder, neurons):
 
 @pytest.mark.parametrize("where", ["story", "copy", "encoder"])
 def test_the_first_word_of_the_vocabulary_has_terms_too(where):
-    trace = Model.load(where, dtype="float64", device="cpu").trace(ids=[5, 6, 7])
+    trace = in_float64(where).trace(ids=[5, 6, 7])
     attribution = attribute(trace, 0)
     assert attribution.logit == trace["output.logits"][-1, 0]
     assert abs(attribution.remainder) < 1e-12
@@ -105,7 +105,7 @@ def test_through_edits_a_term_counts_as_far_as_they_pass_it_on(name):
 
 
 def test_in_float32_the_remainder_is_rounding_and_what_cannot_be_attributed_is_refused():
-    attribution = attribute(traced("story", "float32"), 11)
+    attribution = attribute(Model.load("story", device="cpu").trace(ids=IDS), 11)
     assert 0 < abs(attribution.remainder) < 1e-4
     trace = traced("story")
     for arguments, says in (((99_999,), "no token 99999"), ((1, -3), "no token -3")):
@@ -127,7 +127,7 @@ METRIC = Metric("difference", (1, 4))
 @pytest.fixture(scope="module")
 def trace():
     sizes = {"layers": 2, "heads": 2, "d_model": 8, "d_ff": 12, "norm": "pre", "activation": "gelu", "seed": 4}
-    return Model.load("decoder", device="cpu", dtype="float64", **sizes).trace(ids=LETTERS)
+    return in_float64("decoder", **sizes).trace(ids=LETTERS)
 
 
 def by_differences(trace, measure, name, step=1e-5):
@@ -178,10 +178,10 @@ def test_the_loss_on_targets_and_one_sentence_of_a_batch_have_their_gradients(tr
     for name, value in wanted.values.items():
         np.testing.assert_allclose(computed.values[name], value, atol=1e-12)
     # a sentence of a batch
-    both = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[LETTERS, [1, 2, 3, 4]])
+    both = in_float64("decoder", layers=1, d_model=8).trace(ids=[LETTERS, [1, 2, 3, 4]])
     computed = gradients_of(both, METRIC, LAST, item=1)
     assert (computed.values[START][0] == 0).all()
-    alone = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[1, 2, 3, 4])
+    alone = in_float64("decoder", layers=1, d_model=8).trace(ids=[1, 2, 3, 4])
     np.testing.assert_allclose(computed.values[START][1], gradients_of(alone, METRIC, LAST).values[START], atol=1e-12)
 
 
@@ -238,8 +238,7 @@ def test_integrated_gradients_are_the_mean_gradient_and_complete(trace):
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "bart", "gemma2", "albert", "gpt_oss"])
 def test_what_a_head_writes_is_its_part_of_the_attention(name):
-    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
-    trace = model.trace(ids=[5, 6, 7], **({"decoder_ids": [0, 5]} if model.has_decoder else {}))
+    trace = trace_of(name, [5, 6, 7], [0, 5])
     every = list(circuits(trace))
     assert len(every) == sum(trace.program.shape(each.attention.name)[0] for each in every if each.head == 0)
     for each in every:
@@ -255,7 +254,7 @@ def test_what_a_head_writes_is_its_part_of_the_attention(name):
 
 
 def test_values_are_those_of_the_whole_matrices_of_the_layers_that_there_are():
-    trace = Model.load("copy", dtype="float64", device="cpu").trace(ids=[5, 6, 7])
+    trace = in_float64("copy").trace(ids=[5, 6, 7])
     words = words_of(trace)
     table = np.array(trace["embedding.tokens.weight"])
     step = trace.program.step("output.logits")
@@ -283,7 +282,7 @@ def test_values_are_those_of_the_whole_matrices_of_the_layers_that_there_are():
 # Composition scores beside the products of whole d × d matrices
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_scores_are_those_of_the_whole_matrices(name):
-    heads = list(circuits(Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6])))
+    heads = list(circuits(in_float64(name).trace(ids=[5, 6])))
     for reads, matrix in (("Q", lambda h: h.qk), ("K", lambda h: h.qk.T), ("V", lambda h: h.ov)):
         paths = list(compositions(heads, reads))
         per_layer = heads[0].attention.heads
@@ -296,13 +295,13 @@ def test_scores_are_those_of_the_whole_matrices(name):
 
 
 def test_compositions_tell_how_far_they_are_can_be_ended_and_by_chance_are_those_of_turned_directions():
-    heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
+    heads = list(circuits(in_float64("copy").trace(ids=[5])))
     said: list[str] = []
     list(compositions(heads, "K", said.append))
     assert said == ["layer 1 of 2", "layer 2 of 2"]
     ended(lambda report: list(compositions(heads, "K", report)))
     # by chance
-    first, *_, last = circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5]))
+    first, *_, last = circuits(in_float64("copy").trace(ids=[5]))
     rng, scores = np.random.default_rng(0), []
     for _ in range(200):
         turn = np.linalg.qr(rng.standard_normal((64, 64)))[0]
@@ -311,7 +310,7 @@ def test_compositions_tell_how_far_they_are_can_be_ended_and_by_chance_are_those
 
 
 def test_scores_and_matrices_can_be_viewed_and_cross_attention_reads_the_encoder():
-    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
+    model = in_float64("bart")
     heads = list(circuits(model.trace(ids=[5, 6], decoder_ids=[0, 5])))
     keys = [path for path in compositions(heads, "K") if path.target.attention.kind == "cross_attention"]
     assert {path.source.attention.stack for path in keys} == {"encoder"}
@@ -320,7 +319,7 @@ def test_scores_and_matrices_can_be_viewed_and_cross_attention_reads_the_encoder
     with pytest.raises(UsageError, match="reads no 'O'"):
         list(compositions(heads, "O"))
     # views
-    heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
+    heads = list(circuits(in_float64("copy").trace(ids=[5])))
     view = circuit_view(heads[3], "OV")
     assert np.array_equal(view.window(range(2, 5), range(4)), heads[3].ov[2:5, :4])
     paths = list(compositions(heads, "K"))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from ended import ended
-from reference import REFERENCES
+from reference import REFERENCES, in_float64, trace_of
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, effects_of, in_passes, means
 from tui_transformer.analysis.effects import effect as effect_alone
@@ -22,17 +22,10 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
 # The effect of ablating a part on the answer: equal to a full run by hand, at one position or at all
-IDS = [2, 5, 3, 6, 4]
 MODELS = ["encoder", "decoder", "encoder-decoder", *sorted(path.name for path in REFERENCES.iterdir())]
 COPIED, CHANGED = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
 CONTEXT, OUTPUT = "decoder.0.self_attention.context", "decoder.0.feed_forward.residual"
 ROWS = [[5, 6, 7, 8], [9, 10]]
-
-
-def trace_of(name: str, **options: object) -> Trace:
-    where = REFERENCES / name if (REFERENCES / name).is_dir() else name
-    model = Model.load(where, device="cpu", dtype="float64")
-    return model.trace(ids=IDS, decoder_ids=[2, 3, 4] if model.has_decoder else None, **options)
 
 
 def by_hand(trace: Trace, edited: Trace, rows: range) -> tuple[float, float]:
@@ -77,7 +70,7 @@ def test_a_divergence_of_what_is_no_number_is_none():
 
 
 def test_without_a_vocabulary_head_the_effect_is_the_relative_change_of_the_last_step():
-    trace = Model.load("attention", device="cpu", dtype="float64").trace()
+    trace = in_float64("attention").trace()
     ((_, zero),) = effects(trace, every(trace.program, "head"))
     assert (zero.change, zero.divergence, zero.relative, zero.size) == (None, None, 1.0, 1.0)
     ((_, mean),) = effects(trace, every(trace.program, "head"), mean=True)
@@ -124,7 +117,7 @@ def test_effects_come_one_at_a_time_keep_nothing_and_can_be_ended():
 # Experiments that share a pass give what each gives alone
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return Model.load("copy", dtype="float64", device="cpu")
+    return in_float64("copy")
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +321,7 @@ def test_a_table_has_every_layer_and_position_or_head_and_what_enters_the_first_
 
 
 def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
-    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
+    model = in_float64("bart")
     own, other = (model.trace(ids=ids, decoder_ids=[2, 5, 6]) for ids in ([5, 6, 7, 8], [5, 9, 7, 8]))
     kinds = kinds_of(own.program)
     assert set(kinds) == {

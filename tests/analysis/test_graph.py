@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ended import ended
-from graphed import FED, IDS, off, reference, with_features
-from reference import REFERENCES
+from graphed import FED, off, with_features
+from reference import IDS, REFERENCES, in_float64, trace_of
 
 from tui_transformer import Graph, InputError, Model, Scale, Set, Trace, graph
 from tui_transformer.analysis.graph import label_of
@@ -25,7 +25,7 @@ PARTS = ("reconstruction", "pre_activations")
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_edges_into_a_node_and_its_biases_sum_to_what_it_is(name: str) -> None:
-    trace = reference(name)
+    trace = trace_of(name)
     for options in ({"mass": 0.9}, {"heads": False}, {"neurons": 3}):
         found = graph(trace, **options)
         assert off(found) < 1e-9
@@ -114,7 +114,7 @@ def along(moved: np.ndarray, own: np.ndarray) -> float:
 
 
 def test_an_edge_between_heads_and_layers_is_the_effect_of_one_on_the_other_with_all_else_held() -> None:
-    trace = reference("vanilla-decoder")
+    trace = trace_of("vanilla-decoder")
     hand, found = Frozen(trace), graph(trace)
 
     def written(node) -> np.ndarray:
@@ -217,7 +217,7 @@ def test_influence_scores_and_pruning_are_those_of_circuit_tracer(shares_kept: t
 
 
 def test_edges_are_read_from_the_answer_back_the_strongest_first() -> None:
-    found = graph(reference("gpt2"), mass=0.5).prune()
+    found = graph(trace_of("gpt2"), mass=0.5).prune()
     edges = found.edges
     assert edges[0].target.kind == "logit"
     known = {node for node in found.nodes if node.kind == "logit"}
@@ -249,14 +249,14 @@ def test_what_is_edited_is_a_constant_and_the_rest_is_followed() -> None:
 
 
 def test_work_is_reported_and_can_be_ended_and_the_most_influential_are_followed_first() -> None:
-    trace = reference("gpt2")
+    trace = trace_of("gpt2")
     whole, some = graph(trace), graph(trace, most=5)
     assert len(some.followed) == 6
     assert off(some) < 1e-9
     followed = [whole.nodes[i] for i in whole.followed if whole.nodes[i].kind != "logit"]
     likeliest = sorted(followed, key=lambda node: -whole.influence[whole.nodes.index(node)])
     assert likeliest[0] in {some.nodes[i] for i in some.followed}
-    ended(lambda report: graph(reference("gpt2"), report=report), lambda said: said.startswith("graph · 1 of"))
+    ended(lambda report: graph(trace_of("gpt2"), report=report), lambda said: said.startswith("graph · 1 of"))
 
 
 def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_graphs() -> None:
@@ -269,7 +269,7 @@ def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_g
         graph(trace.edited([Set("1.output", np.inf, columns=3)]))
     # labels
     folder = next(iter(sorted((Path(__file__).parent.parent / "classifiers").glob("*/config.json")))).parent
-    model = Model.load(folder, dtype="float64", device="cpu")
+    model = in_float64(folder)
     found = graph(model.trace(ids=IDS), 1)
     assert off(found) < 1e-9
     logits = model.trace(ids=IDS)["output.logits"]
@@ -279,7 +279,7 @@ def test_a_text_of_one_token_an_answer_without_any_probability_and_labels_have_g
 
 @pytest.mark.parametrize(("ids", "mask"), [([5, 6, 7, 0, 0], [1, 1, 1, 0, 0]), ([0, 0, 5, 6, 7], [0, 0, 1, 1, 1])])
 def test_padding_is_no_node(ids: list[int], mask: list[int]) -> None:
-    model = Model.load("copy", dtype="float64", device="cpu")
+    model = in_float64("copy")
     plain, padded = graph(model.trace(ids=[5, 6, 7])), graph(model.trace(ids=ids, mask=mask))
     assert {node.token for node in padded.nodes} == set(np.flatnonzero(mask).tolist())
     if not mask[-1]:
@@ -288,7 +288,7 @@ def test_padding_is_no_node(ids: list[int], mask: list[int]) -> None:
 
 
 def test_what_cannot_be_is_refused_in_a_line() -> None:
-    trace, story = reference("gpt2"), Model.load("story")
+    trace, story = trace_of("gpt2"), Model.load("story")
     refused = {
         "there is no token 99999": lambda: graph(trace, 99999),
         "there is no position 7": lambda: graph(trace, position=7),

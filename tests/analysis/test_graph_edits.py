@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphed import FED, IDS, SMALL, off, reference, with_features
+from graphed import FED, SMALL, off, with_features
+from reference import IDS, trace_of
 
 from tui_transformer import Add, Features, Graph, InputError, Model, Project, Scale, Set, Trace, graph
 from tui_transformer.analysis.graph_nodes import GraphNode
@@ -20,9 +21,9 @@ VECTOR = np.random.default_rng(4)
 
 
 MODELS: dict[str, Callable[[], Trace]] = {
-    "gpt2": lambda: reference("gpt2"),
-    "llama": lambda: reference("llama"),
-    "qwen2_moe": lambda: reference("qwen2_moe"),
+    "gpt2": lambda: trace_of("gpt2"),
+    "llama": lambda: trace_of("llama"),
+    "qwen2_moe": lambda: trace_of("qwen2_moe"),
     "features": lambda: with_features(("saelens-topk", "decoder.0.output")),
     "features alone": lambda: with_features(("saelens-topk", "decoder.0.output"), replace=True),
     "cross-layer": lambda: with_features(("circuit-tracer-cross-layer", FED)),
@@ -201,7 +202,7 @@ def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
 
 
 def test_tokens_of_both_sequences_stand_one_behind_the_other_and_names_are_those_that_viewers_take() -> None:
-    found = graph(reference("vanilla-encoder-decoder"))
+    found = graph(trace_of("vanilla-encoder-decoder"))
     data = found.to_json("both")
     assert len(data["metadata"]["prompt_tokens"]) == len(IDS) + 3
     at = {node["node_id"]: node["ctx_idx"] for node in data["nodes"]}
@@ -235,8 +236,8 @@ IN_VIEWERS = {
         with_features(("saelens-topk", "decoder.1.output"), ("circuit-tracer-relu-skip", FED.format(1))), heads=True
     ),
     "cross-layer": lambda: graph(with_features(("circuit-tracer-cross-layer", FED))),
-    "neurons and heads": lambda: graph(reference("gpt2"), neurons=3, heads=True),
-    "encoder and decoder": lambda: graph(reference("vanilla-encoder-decoder")),
+    "neurons and heads": lambda: graph(trace_of("gpt2"), neurons=3, heads=True),
+    "encoder and decoder": lambda: graph(trace_of("vanilla-encoder-decoder")),
 }
 
 
@@ -258,7 +259,7 @@ def test_viewers_tell_all_nodes_apart_and_draw_them_in_their_layers(name: str) -
 
 @pytest.mark.parametrize("shares_kept", [(0.8, 0.98), (0.5, 1.0), (1.0, 1.0)])
 def test_viewers_show_every_node_that_pruning_keeps(shares_kept: tuple[float, float]) -> None:
-    for trace in (with_features(("saelens-topk", "decoder.1.output")), reference("gpt2"), reference("llama")):
+    for trace in (with_features(("saelens-topk", "decoder.1.output")), trace_of("gpt2"), trace_of("llama")):
         data = graph(trace, mass=0.9).prune(*shares_kept).to_json()
         least = data["metadata"]["node_threshold"]
         assert shares_kept[0] <= least <= 1.0
@@ -269,7 +270,7 @@ def test_viewers_show_every_node_that_pruning_keeps(shares_kept: tuple[float, fl
 
 def test_viewers_find_the_word_and_the_probability_of_any_logit() -> None:
     shown = {'"': "”", "(p=": "(p =", "Ġ<b>": " <b>", "Ċ": "␊", "ĠâĢľ": " “", "🐋": "🐋"}
-    found = replace(graph(reference("gpt2"), range(len(shown))), answers=dict(enumerate(shown)))
+    found = replace(graph(trace_of("gpt2"), range(len(shown))), answers=dict(enumerate(shown)))
     nodes = found.to_json()["nodes"]
     for number, word in enumerate(shown.values()):
         ((said, probability),) = (
@@ -292,7 +293,7 @@ def test_what_cannot_be_seen_in_a_word_is_shown_in_the_file_and_one_token_has_a_
 
 
 def test_a_graph_is_entered_into_the_list_of_its_folder(tmp_path: Path) -> None:
-    found, index = graph(reference("gpt2")), tmp_path / "graph-metadata.json"
+    found, index = graph(trace_of("gpt2")), tmp_path / "graph-metadata.json"
     found.save(tmp_path / "alone.json")
     assert not index.exists()
     index.write_text('{"graphs": [{"slug": "one"}, {"slug": "two"}], "more": 1}')

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from graphed import DICTIONARIES, IDS, loaded, off
+from graphed import DICTIONARIES, off
+from reference import IDS, in_float64
 
 from tui_transformer import Features, Graph, Scale, Set, Trace, graph
 from tui_transformer.analysis.graph_nodes import GraphNode
@@ -22,7 +23,7 @@ KEYS = (lambda node: node["node_id"], lambda node: (node["layer"], node["feature
 
 @pytest.fixture(params=FAMILIES)
 def trace(request: pytest.FixtureRequest) -> Trace:
-    return loaded(request.param).trace(ids=IDS)
+    return in_float64(request.param).trace(ids=IDS)
 
 
 def experts(trace: Trace, fed: str = FED) -> Iterator[tuple[str, np.ndarray]]:
@@ -193,7 +194,7 @@ PLACES = {
 def test_features_stand_beside_layers_of_experts_and_within_them(at: str, replace: bool) -> None:
     for name in ("mixtral", "qwen2_moe"):
         features = Features.load(DICTIONARIES / PLACES[at])
-        trace = loaded(name).with_features(features, at, replace=replace).trace(ids=IDS)
+        trace = in_float64(name).with_features(features, at, replace=replace).trace(ids=IDS)
         for options in ({"heads": True}, {"neurons": 4}):
             found = graph(trace, **options)
             assert off(found) < 1e-9
@@ -206,14 +207,14 @@ def test_weights_of_experts_that_no_token_chose_are_not_read_and_hidden_values_k
     None
 ):
     for options in ({}, {"neurons": 3}):
-        model = loaded("mixtral")
+        model = in_float64("mixtral")
         trace = model.trace(ids=IDS[:1])
         graph(trace, **options)
         read = {name.split(".output")[0] for name in model.weights.held if name.endswith(".output.weight")}
         chosen = {place for i in range(LAYERS) for place, share in experts(trace, f"decoder.{i}.feed_forward") if share}
         assert {place for place in read if ".experts." in place} == chosen
     # beyond the limit
-    trace = loaded("gpt_oss").trace(ids=IDS).edited([Scale("decoder.0.feed_forward.norm", 60.0)])
+    trace = in_float64("gpt_oss").trace(ids=IDS).edited([Scale("decoder.0.feed_forward.norm", 60.0)])
     hidden = [trace[f"{place}.hidden"] for place, _ in experts(trace, "decoder.0.feed_forward")]
     assert max(np.abs(each).max() for each in hidden) > 7.0
     for options in ({}, {"heads": False}, {"neurons": 5}):
@@ -221,7 +222,7 @@ def test_weights_of_experts_that_no_token_chose_are_not_read_and_hidden_values_k
 
 
 def test_names_say_the_expert_and_the_neuron_and_numbers_in_files_are_unique() -> None:
-    found = graph(loaded("qwen2_moe").trace(ids=IDS), neurons=ALL)
+    found = graph(in_float64("qwen2_moe").trace(ids=IDS), neurons=ALL)
     named = {str(node): found.called(node) for _, node in of_kind(found, "neuron")}
     assert named["neuron:decoder.0.feed_forward.experts.2:7@1"] == "0 expert 2 neuron 7"
     assert any(said.startswith("1 shared neuron ") for said in named.values())

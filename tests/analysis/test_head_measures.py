@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer.analysis.attentions import Reader, attentions, own_keys, renormalized
 from tui_transformer.analysis.head_measures import (
@@ -31,7 +31,7 @@ WEIGHTS = "{}.0.self_attention.weights"
 
 
 def load(name: str = "encoder", **sizes: object) -> Model:
-    return Model.load(name, device="cpu", dtype="float64", vocabulary="english", layers=2, **sizes)
+    return in_float64(name, vocabulary="english", layers=2, **sizes)
 
 
 def measured(trace: Trace, reader: Reader) -> list[LayerMeasures]:
@@ -104,7 +104,7 @@ def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> No
 
 @pytest.mark.parametrize("hidden", [NOTHING, Hidden(first=True)])
 def test_the_first_token_is_that_behind_padding_on_the_left(hidden: Hidden) -> None:
-    model = Model.load("copy", device="cpu", dtype="float64")
+    model = in_float64("copy")
     ids, reader = [5, 6, 7, 8, 5, 6], Reader(model.vocabulary, hidden)
     left = measured(model.trace(ids=[[5, 5, *ids]], mask=[[0, 0, *(1 for _ in ids)]]), reader)
     for layer, alone in zip(left, measured(model.trace(ids=ids), reader), strict=True):
@@ -231,7 +231,7 @@ def test_known_distributions_have_their_entropy() -> None:
 
 
 def model(architecture: str, **sizes: object) -> Model:
-    return Model.load(architecture, device="cpu", dtype="float64", vocab_size=16, **sizes)
+    return in_float64(architecture, vocab_size=16, **sizes)
 
 
 def test_every_head_is_the_mean_of_its_rows_sampled_where_there_are_many() -> None:

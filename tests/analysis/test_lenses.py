@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64, trace_of
 
 from tui_transformer import fit_lens, logit_lens
 from tui_transformer.analysis.attribution import attribute
@@ -14,7 +14,6 @@ from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import lens_of, words_at
 from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.edits import Ablate, Change, Edit
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.model import Model
@@ -22,12 +21,6 @@ from tui_transformer.model import Model
 # The logit lens: the model's own last steps on every layer
 FOLDERS = sorted(REFERENCES.iterdir())
 TEXTS = 60
-
-
-def trace_of(where: object, dtype: str = "float64", budget: int = 1 << 30) -> Trace:
-    model = Model.load(where, device="cpu", dtype=dtype)  # type: ignore[arg-type]
-    target = [[1, 2, 3]] if model.has_decoder else None
-    return model.trace(ids=[3, 5, 7, 9, 4], decoder_ids=target, budget=budget)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -43,14 +36,14 @@ def test_after_the_last_layer_it_is_the_model_itself(folder: object) -> None:
 
 
 def test_an_earlier_layer_goes_through_the_final_norm_and_the_head_edited_as_they_are() -> None:
-    trace = trace_of(REFERENCES / "gpt2")
+    trace = trace_of("gpt2")
     lens = lens_of(trace.program)
     x = trace["decoder.0.output"]
     scale, shift = trace["decoder.norm.weight"], trace["decoder.norm.bias"]
     normed = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * scale + shift
     expected = normed @ trace["embedding.tokens.weight"].T
     np.testing.assert_allclose(lens.logits(trace, lens.depths[1], range(5)), expected, atol=1e-9)
-    trace = trace_of(REFERENCES / "gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
+    trace = trace_of("gpt2").edited([Edit("decoder.norm.weight", (3,), 50.0)])
     spelled = lens.spell(trace, lens.depths[-1], range(5))
     assert spelled.probabilities[:, 0] == pytest.approx(trace["output.probabilities"].max(axis=1))
 
@@ -60,16 +53,16 @@ MEAN = Ablate("decoder.norm", (range(5), range(32)), mean=True)
 
 @pytest.mark.parametrize("edit", [Scale("output.logits", 0.3), Set("decoder.norm", 2.0, rows=1), MEAN])
 def test_edits_of_the_norm_and_of_the_logits_hold_for_every_depth(edit: Change) -> None:
-    trace = trace_of(REFERENCES / "gpt2").edited([edit])
+    trace = trace_of("gpt2").edited([edit])
     lens, whole = lens_of(trace.program), trace["output.logits"]
     parts = [lens.logits(trace, lens.depths[-1], range(row, row + 1)) for row in range(5)]
     np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-9)
-    plain = trace_of(REFERENCES / "gpt2")
+    plain = trace_of("gpt2")
     assert not np.allclose(lens.logits(trace, lens.depths[0], range(5)), lens.logits(plain, lens.depths[0], range(5)))
 
 
 def test_of_equal_words_the_first_are_spelled_and_none_without_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = trace_of(REFERENCES / "gpt2")
+    trace = trace_of("gpt2")
     lens = lens_of(trace.program)
     logits = np.full((1, lens.vocabulary), -1.0)
     logits[0, [2, 5, 9, 11]] = 3.0
@@ -79,7 +72,7 @@ def test_of_equal_words_the_first_are_spelled_and_none_without_a_number(monkeypa
 
 
 def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() -> None:
-    trace = trace_of(REFERENCES / "llama", budget=0)
+    trace = trace_of("llama", budget=0)
     lens = lens_of(trace.program)
     whole = [lens.spell(trace, depth, range(5), 3) for depth in lens.depths]
     trace = replace(trace, block=2 * lens.vocabulary)
@@ -87,10 +80,10 @@ def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() 
         part = lens.spell(trace, depth, range(1, 5), 3)
         np.testing.assert_allclose(part.probabilities, expected.probabilities[1:])
         assert (part.words == expected.words[1:]).all()
-    lens = lens_of(trace_of(REFERENCES / "vanilla-decoder").program)
+    lens = lens_of(trace_of("vanilla-decoder").program)
     assert [depth.title for depth in lens.depths] == ["embedding", "layer 0", "layer 1"]
     assert lens.depths[0].step == "embedding.output"
-    lens = lens_of(trace_of(REFERENCES / "t5").program)
+    lens = lens_of(trace_of("t5").program)
     assert lens.depths[0].step == "decoder.embedding.tokens"
     assert lens.tokens == 3
 
@@ -98,7 +91,7 @@ def test_windows_and_blocks_give_the_same_from_what_enters_the_first_layer_on() 
 # The tuned lens: fitted on texts, beside least squares by another way, and nearer to the answer than the plain one
 @pytest.fixture(scope="module")
 def story() -> Model:
-    return Model.load("story", device="cpu", dtype="float64")
+    return in_float64("story")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +134,7 @@ def test_on_other_texts_it_is_nearer_to_the_answer_than_the_plain_lens(story, tu
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2"])
 def test_what_the_heads_raise_goes_through_the_map_of_their_layer(name):
-    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
+    model = in_float64(name)
     trace = model.trace(ids=[5, 6, 7, 8])
     maps = fit_lens([trace, model.trace(ids=[[9, 3, 4, 2], [1, 5, 6, 6]])])
     (plain, *_), (fitted, *_) = (list(head_lens(trace, 2, layer=0, tuned=each)) for each in (None, maps))
@@ -181,7 +174,7 @@ def test_what_cannot_be_fitted_is_refused(story):
 
 def test_the_difference_of_two_words_is_the_term_of_the_head_after_every_norm_too():
     for name in ("gpt2", "llama", "gemma2", "gpt_neox", "opt"):
-        trace = Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6, 7, 8])
+        trace = in_float64(name).trace(ids=[5, 6, 7, 8])
         terms = {(term.name, term.number): term.value for term in attribute(trace, 9, 11, position=2).terms}
         for each in head_lens(trace, 2):
             context = f"{each.attention.name.rpartition('.')[0]}.context"
@@ -190,7 +183,7 @@ def test_the_difference_of_two_words_is_the_term_of_the_head_after_every_norm_to
                 assert each.logits[9] - each.logits[11] == pytest.approx(terms[context, each.head], abs=1e-9)
         assert any(number is not None for _, number in terms)
     sizes = {"layers": 2, "heads": 2, "d_model": 8, "norm": "post"}
-    trace = Model.load("decoder", dtype="float64", device="cpu", **sizes).trace(ids=[2, 5, 3, 6])
+    trace = in_float64("decoder", **sizes).trace(ids=[2, 5, 3, 6])
     terms = {(term.name, term.number): term.value for term in attribute(trace, 1, 4, position=3).terms}
     for each in head_lens(trace, 3):
         context = f"{each.attention.name.rpartition('.')[0]}.context"
@@ -198,7 +191,7 @@ def test_the_difference_of_two_words_is_the_term_of_the_head_after_every_norm_to
 
 
 def test_less_the_mean_takes_away_what_a_head_writes_everywhere():
-    trace = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu").trace(ids=[5, 6, 7, 8])
+    trace = in_float64("gpt2").trace(ids=[5, 6, 7, 8])
     own, tuned = (list(head_lens(trace, 2, layer=1, less_mean=less)) for less in (False, True))
     name = "decoder.1.self_attention"
     z, matrix = trace[f"{name}.context"], trace[f"{name}.output.weight"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import in_float64
 
 import tui_transformer as tt
 from tui_transformer import Ablate, InputError, Metric, Model, OfLogits, Patch, Set, Trace
@@ -28,7 +28,7 @@ NAMED, OF_LOGITS = Metric("difference", (11, 12)), OfLogits(difference, by_logit
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return Model.load("copy", dtype="float64", device="cpu")
+    return in_float64("copy")
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +87,11 @@ def test_what_shares_a_pass_is_computed_once_and_nothing_is_kept_for_a_metric_of
 
 
 def test_a_function_is_measured_of_every_kind_of_model_and_of_the_logits_at_the_positions_that_are_asked_for(traces):
-    pooled = Model.load(REFERENCES / "bert", dtype="float64", device="cpu").trace(ids=[2, 5, 3])
+    pooled = in_float64("bert").trace(ids=[2, 5, 3])
     layer = "encoder.0.output"
     for target, got in tt.effects(pooled, "layer", metric=lambda trace: trace[layer][0, 1]):
         assert got.value == pooled.edited(target.edits(pooled.program))[layer][0, 1]
-    attention = Model.load("attention", dtype="float64").trace()
+    attention = in_float64("attention").trace()
     ((_, got),) = tt.effects(attention, "head", metric=lambda trace: trace["context"].sum())
     assert (got.value, got.change) == (0.0, pytest.approx(-attention["context"].sum()))
     with pytest.raises(InputError, match="no logits of words"):
@@ -148,7 +148,7 @@ def test_gradients_are_of_functions_whose_slope_is_said(traces):
 
 
 def test_surveys_measure_ablations_by_functions():
-    story = Model.load("story", dtype="float64")
+    story = in_float64("story")
     texts = ["The fox found a shell .", "A crow ."]
     by = {
         "metric": OfLogits(lambda logits: logits[-1, 40] - logits[-1, 41]),

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from ended import ended
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer import InputError, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, nodes
@@ -22,7 +22,7 @@ EVERYTHING = [tuple(SENDERS)]
 
 
 def sentences(name: str, **options: object) -> tuple[Trace, Trace]:
-    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
+    model = in_float64(name)
     written = ([2, 3, 4], [2, 5, 4]) if model.has_decoder else (None, None)
     own, other = (model.trace(ids=i, decoder_ids=d, **options) for i, d in zip((OWN, OTHER), written, strict=True))
     return own, other
@@ -109,7 +109,7 @@ def test_numbers_are_the_same_however_they_are_computed(by):
     for trace, rows in ((own, 1), (replace(sentences("gpt2", budget=0)[0], block=1), 512)):
         again = paths(trace, other, receivers=receivers, metric=METRIC, by=by, rows=rows)
         np.testing.assert_allclose(again.values, found.values, rtol=0, atol=1e-12)
-    batched = (Model.load(REFERENCES / "gpt2", dtype="float64").trace(ids=[ids]) for ids in (OWN, OTHER))
+    batched = (in_float64("gpt2").trace(ids=[ids]) for ids in (OWN, OTHER))
     again = paths(*batched, receivers=receivers, metric=METRIC, by=by)
     np.testing.assert_allclose(again.values, found.values, rtol=0, atol=1e-12)
 
@@ -197,7 +197,7 @@ def test_the_estimate_is_exact_where_all_is_linear(tmp_path):
     folder = shutil.copytree(REFERENCES / "vanilla-decoder", tmp_path / "linear")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"norm_epsilon": 0.5}))
-    model = Model.load(folder, dtype="float64", device="cpu")
+    model = in_float64(folder)
     ends = ("embedding.tokens.weight", "embedding.positions.weight", "output.weight", "output.bias")
     small = [Scale(name, 1e-4) for name in model.program(5).weights if name.endswith(ends)]
     own, other = (model.trace(ids=ids).edited(small) for ids in (OWN, OTHER))
@@ -212,7 +212,7 @@ def test_any_estimates_together_are_sums_and_one_word_has_paths():
     single = paths(own, other, receivers="logits", metric=METRIC, by="gradient")
     together = paths(own, other, EVERYTHING, "logits", METRIC, by="gradient")
     assert together.changes[0, 0] == pytest.approx(single.changes.sum(), abs=1e-12)
-    model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
+    model = in_float64("gpt2")
     own, other = model.trace(ids=[5]), model.trace(ids=[6])
     for by in ("patching", "gradient"):
         found = paths(own, other, [*SENDERS, tuple(SENDERS)], metric=METRIC, by=by)
@@ -246,7 +246,7 @@ def test_any_function_is_the_metric():
 
 
 def test_models_without_words_are_measured_by_functions():
-    model = Model.load(REFERENCES.parent / "sentences" / "bert", dtype="float64", device="cpu")
+    model = in_float64(REFERENCES.parent / "sentences" / "bert")
     own, other = model.trace(ids=OWN), model.trace(ids=OTHER)
     last = own.program.steps[-1].name
     found = paths(own, other, EVERYTHING, "logits", lambda trace: trace[last][0])
@@ -278,7 +278,7 @@ def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():
         own, other = sentences("gpt2")
         with pytest.raises(InputError, match=said):
             paths(own, other, metric=METRIC, **given)
-    model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
+    model = in_float64("gpt2")
     own, longer = model.trace(ids=OWN), model.trace(ids=[*OWN, 3])
     with pytest.raises(InputError, match="the sentences have 5 and 6 tokens: paths need as many"):
         paths(own, longer)

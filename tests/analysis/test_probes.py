@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ended import ended
+from reference import in_float64
 
 from tui_transformer import Direction, InputError, Model, Project, direction, generate, gradients_of_cell, probe, record
 
@@ -207,7 +208,7 @@ def test_a_probe_of_a_model_reads_what_texts_say_and_is_blind_without_its_direct
 
 
 def test_a_direction_is_the_difference_of_means_and_its_words_are_what_the_logits_get():
-    model = Model.load("story", device="cpu", dtype="float64")
+    model = in_float64("story")
     happy, sad = ["The fox was happy", "A crow was so glad"], ["The fox was sad"]
     for position, pick in ((-1, lambda x: x[-1]), (1, lambda x: x[1]), ("mean", lambda x: x.mean(axis=0))):
         found = direction(model, happy, sad, "2.output", position)
@@ -278,7 +279,7 @@ def test_what_has_no_direction_is_said_nor_what_is_none():
 
 
 def test_a_projection_leaves_nothing_along_the_vector_and_all_at_right_angles():
-    model = Model.load("story", device="cpu", dtype="float64")
+    model = in_float64("story")
     trace, vector = model.trace("The fox found a shell"), RNG.normal(size=80)
     name, unit = "1.output", vector / np.linalg.norm(vector)
     edited = trace.edited([Project(name, vector, rows=range(1, 3))])
@@ -303,7 +304,7 @@ def test_a_projection_leaves_nothing_along_the_vector_and_all_at_right_angles():
 
 
 def test_the_gradient_through_a_projection_is_that_of_small_steps():
-    model = Model.load("story", device="cpu", dtype="float64")
+    model = in_float64("story")
     trace, vector = model.trace("The fox found"), RNG.normal(size=80)
     edits, cell = [Project("0.output", vector)], ("1.output", (2, 5))
     found = gradients_of_cell(trace.edited(edits), *cell).values["embedding.output"]

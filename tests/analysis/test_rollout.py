@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ended import ended
+from reference import in_float64
 
 from tui_transformer import analysis
 from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
@@ -30,7 +31,7 @@ MODULES = [each.name for each in pkgutil.walk_packages(analysis.__path__, f"{ana
 
 def rollout(name: str, budget: int = 1 << 30, kept: int = 1 << 30) -> tuple[Rollout, list[np.ndarray]]:
     """A rollout, and what the formula gives after every layer."""
-    model = Model.load(name, device="cpu", dtype="float64", vocabulary="english", layers=4)
+    model = in_float64(name, vocabulary="english", layers=4)
     trace = model.trace(ids=IDS, budget=budget)
     steps, rolled, expected = attentions(trace.program), np.eye(len(IDS)), []
     for step in steps:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer.analysis import similar as module
 from tui_transformer.analysis.positions import by_distance, columns_of, encoding, facts
@@ -88,7 +88,7 @@ MODES = ("cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoke
 
 @pytest.fixture
 def model() -> Model:
-    return Model.load(FOLDER, device="cpu", dtype="float64")
+    return in_float64(FOLDER)
 
 
 def pooling(folder: Path, mode: str) -> Model:
@@ -97,7 +97,7 @@ def pooling(folder: Path, mode: str) -> Model:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": mode}))
     modules = json.loads((FOLDER / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(modules[:2]))
-    return Model.load(folder, device="cpu", dtype="float64")
+    return in_float64(folder)
 
 
 def test_parts_of_tokens_and_of_the_bias_add_up_to_the_vector_and_their_shares_to_the_cosine(model):
@@ -151,7 +151,7 @@ def test_every_cell_is_the_sine_or_cosine_of_the_paper_and_likeness_depends_on_t
         for column in range(6):
             angle = position / 10000 ** (2 * (column // 2) / 6)
             assert table[position, column] == pytest.approx(math.cos(angle) if column % 2 else math.sin(angle))
-    trace = Model.load("encoder", dtype="float64").trace(ids=[1, 2, 3])
+    trace = in_float64("encoder").trace(ids=[1, 2, 3])
     np.testing.assert_array_equal(trace["embedding.positions"], encoding(8, 3))
     table = encoding(16, 40)
     for distance, dot, cosine in by_distance(16, 12):

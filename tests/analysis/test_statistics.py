@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from reference import in_float64
 
 from tui_transformer.analysis.metrics import log_shares
 from tui_transformer.analysis.statistics import (
@@ -141,7 +142,7 @@ def test_every_stack_has_its_own_stream() -> None:
 
 
 def test_norms_are_means_over_tokens_by_pythagoras_without_padding() -> None:
-    trace = Model.load("encoder", device="cpu", dtype="float64", layers=2).trace(ids=[1, 2, 3])
+    trace = in_float64("encoder", layers=2).trace(ids=[1, 2, 3])
     (stack,) = residual_norms(trace)
     assert stack.stack == "encoder"
     assert stack.norms == pytest.approx([np.linalg.norm(trace[step], axis=1).mean() for step in stack.steps])
@@ -149,7 +150,7 @@ def test_norms_are_means_over_tokens_by_pythagoras_without_padding() -> None:
     assert row_norms(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist() == [5.0, 0.0]
     assert row_norms(np.array([[3e38, 0.0]], dtype=np.float32))[0] == pytest.approx(3e38)
     # padding
-    model = Model.load("encoder", device="cpu", dtype="float64", pad_id=0)
+    model = in_float64("encoder", pad_id=0)
     (short,), (long,) = (residual_norms(model.trace(ids=ids)) for ids in ([1, 2, 3], [1, 2, 3, 0, 0]))
     assert long.norms == pytest.approx(short.norms)
     (stack,) = residual_norms(Model.load("encoder", device="cpu", pad_id=0).trace(ids=[0, 0]))
@@ -159,7 +160,7 @@ def test_norms_are_means_over_tokens_by_pythagoras_without_padding() -> None:
 # Norms of gradients, by weight, by layer and along the stream, and their bars
 @pytest.fixture(scope="module")
 def trace():
-    return Model.load("decoder", dtype="float64", layers=3, norm="pre", bias=True).trace("the waves crashed")
+    return in_float64("decoder", layers=3, norm="pre", bias=True).trace("the waves crashed")
 
 
 @pytest.fixture(scope="module")

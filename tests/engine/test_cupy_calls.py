@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from op_cases import CASES
+from reference import in_float64
 from strict import METHODS, Array, Module, strict_backend
 
 import tui_transformer
@@ -26,7 +27,6 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
-from tui_transformer.model import Model
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 special = pytest.importorskip("cupyx.scipy.special", reason="CuPy is not installed")
@@ -98,7 +98,7 @@ def of_operation(name: str) -> None:
 
 
 def of_model(name: str) -> None:
-    model = Model.load(name, device="cpu", dtype="float64")
+    model = in_float64(name)
     model = replace(model, weights=Weights(strict_backend(), model.weights.read))
     options = {"decoder_ids": IDS} if model.has_decoder else {}
     trace = model.trace(ids=IDS, **options)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from comparing import assert_same
+from reference import IDS, in_float64
 
 from tui_transformer import generate
 from tui_transformer.engine.changes import Add, Apply, Project, Scale, Set
@@ -18,7 +19,6 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
-IDS = [2, 5, 3, 6, 4]
 SCOPE = "decoder.0.self_attention"
 CONTEXT, STREAM = "decoder.0.self_attention.context", "decoder.0.output"
 VECTOR = np.linspace(-1, 1, 16)
@@ -27,7 +27,7 @@ VECTOR = np.linspace(-1, 1, 16)
 @pytest.fixture
 def model() -> Model:
     sizes = {"layers": 2, "heads": 4, "d_model": 16, "d_ff": 12, "norm": "pre", "tie_output": True, "bias": True}
-    return Model.load("decoder", device="cpu", dtype="float64", **sizes)
+    return in_float64("decoder", **sizes)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_what_was_done_last_to_a_cell_is_told() -> None:
 
 
 def test_the_mean_over_a_sentence_of_padding_is_that_of_all_positions() -> None:
-    model = Model.load("encoder", vocabulary="nation", device="cpu", dtype="float64")
+    model = in_float64("encoder", vocabulary="nation")
     pad = model.vocabulary.pad_id
     trace = model.trace(ids=[[pad, pad, pad], [4, 5, pad]])
     name = "encoder.0.feed_forward.output"
@@ -132,7 +132,7 @@ BUDGETS = (0, 1 << 16, 1 << 30)
 
 
 def trace_of(name: str, budget: int = 1 << 30):
-    model = Model.load(name, device="cpu", dtype="float64", **MODELS[name])
+    model = in_float64(name, **MODELS[name])
     ids = [*IDS[:-1], 1] if name == "encoder" else IDS
     return model.trace(ids=ids, decoder_ids=[2, 3, 4] if model.has_decoder else None, budget=budget)
 

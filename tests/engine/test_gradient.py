@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from comparing import operands
-from reference import REFERENCES
+from reference import REFERENCES, in_float64, trace_of
 
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
@@ -97,7 +97,7 @@ def test_a_gradient_is_the_slope_of_the_loss_through_cross_attention_too(kind):
     if kind == "decoder":
         trace, targets = decoder().trace(ids=IDS), TARGETS
     else:
-        model = Model.load(kind, device="cpu", dtype="float64", tie_output=True, max_length=8, **SIZES)
+        model = in_float64(kind, tie_output=True, max_length=8, **SIZES)
         trace, targets = model.trace(ids=IDS, decoder_ids=[0, 3, 5]), [3, -1, 7]
     computed = gradients(trace, targets).values
     assert not {"tokens", "decoder.tokens"} & set(computed)
@@ -156,9 +156,7 @@ def test_targets_that_do_not_fit_are_refused_and_a_model_without_logits():
 # Only weights, only norms, and values that an operation says it reads
 @pytest.fixture(params=["pre", "post"])
 def model(request) -> Model:
-    return Model.load(
-        "decoder", device="cpu", dtype="float64", d_model=8, heads=2, d_ff=6, norm=request.param, bias=True, layers=2
-    )
+    return in_float64("decoder", d_model=8, heads=2, d_ff=6, norm=request.param, bias=True, layers=2)
 
 
 def test_the_gradients_of_the_weights_alone_are_the_same(model):
@@ -296,7 +294,7 @@ def test_the_residual_stream_collects_a_term_from_every_reader_and_the_logits_a_
 
 
 def test_logits_of_a_sentence_are_divided_by_the_counted_positions_of_the_whole_batch():
-    trace = Model.load("decoder", device="cpu", dtype="float64", **CASES["decoder"]).trace(ids=[IDS, IDS[::-1]])
+    trace = in_float64("decoder", **CASES["decoder"]).trace(ids=[IDS, IDS[::-1]])
     targets = [TARGETS, [NOT_COUNTED, *TARGETS[1:-1], NOT_COUNTED]]
     computed, name = gradients(trace, targets), trace.program.logits
     count = sum(target != NOT_COUNTED for row in targets for target in row)
@@ -308,7 +306,7 @@ def test_logits_of_a_sentence_are_divided_by_the_counted_positions_of_the_whole_
 
 
 def test_a_weight_collects_the_gradients_of_all_sentences():
-    model = Model.load("decoder", device="cpu", dtype="float64", **CASES["decoder"])
+    model = in_float64("decoder", **CASES["decoder"])
     trace = model.trace(ids=[IDS, IDS[::-1]])
     targets = [TARGETS, TARGETS]
     computed = gradients(trace, targets)
@@ -360,8 +358,7 @@ def test_what_has_no_gradient_is_said():
 
 @pytest.mark.parametrize("folder", sorted(REFERENCES.iterdir()), ids=lambda folder: folder.name)
 def test_the_gradients_of_every_family_are_explained(folder):
-    model = Model.load(folder, device="cpu", dtype="float64")
-    trace = model.trace(ids=[1, 4, 2, 5], **({"decoder_ids": [0, 3, 5]} if model.has_decoder else {}))
+    trace = trace_of(folder, [1, 4, 2, 5], [0, 3, 5])
     targets = [3, -1, 2, 4][: trace.program.shape("output.logits")[0]]
     computed = gradients(trace, [targets])
     assert set(computed.values) == set(has_gradient(trace)) >= set(trace.program.weights)

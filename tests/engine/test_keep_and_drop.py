@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 from comparing import assert_same, cut, random_region
-from reference import REFERENCES, peak
+from reference import in_float64, peak
 
 from tui_transformer.engine import parts
 from tui_transformer.engine.axis import whole
@@ -37,7 +37,7 @@ WORDS, TOKENS, COLUMNS = 20_000, 128, 8
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return Model.load("encoder", device="cpu", dtype="float64", **SIZES)
+    return in_float64("encoder", **SIZES)
 
 
 def in_blocks(trace: Trace) -> Trace:
@@ -106,7 +106,7 @@ def test_explanations_of_dropped_steps_are_as_kept(model):
 
 
 def test_batches_and_two_sequences_in_blocks_equal_the_whole(model):
-    model = Model.load("encoder-decoder", device="cpu", dtype="float64", pad_id=1, **SIZES)
+    model = in_float64("encoder-decoder", pad_id=1, **SIZES)
     given = {"ids": [IDS, [4, 1] * 3 + [1]], "decoder_ids": [[0, 3, 2, 5, 7, 7], [2, 6, 1, 3, 1, 1]]}
     assert_same(in_blocks(model.trace(**given, budget=0)), model.trace(**given))
     # three sentences
@@ -292,7 +292,7 @@ def large(**more: object) -> Model:
 @pytest.mark.parametrize("block", [1, 50, 400])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_windows_of_logits_and_probabilities_are_slices(family, block):
-    kept, dropped = kept_and_dropped(Model.load(REFERENCES / family, device="cpu", dtype="float64"), block)
+    kept, dropped = kept_and_dropped(in_float64(family), block)
     for name in (LOGITS, PROBABILITIES):
         rows, columns = kept.program.shape(name)
         for region in ((range(rows - 1, rows), range(columns)), (range(1, 3), range(4, 11)), (range(1), range(2, 3))):
@@ -304,7 +304,7 @@ def test_windows_of_logits_and_probabilities_are_slices(family, block):
 
 @pytest.mark.parametrize("name", [LOGITS, PROBABILITIES])
 def test_blocks_cover_the_step_and_are_no_larger_than_a_block(name):
-    kept, dropped = kept_and_dropped(Model.load("decoder", device="cpu", dtype="float64"))
+    kept, dropped = kept_and_dropped(in_float64("decoder"))
     dropped = replace(dropped, block=3 * kept.program.shape(name)[1])
     seen = np.full(kept.program.shape(name), np.nan)
     for (rows, columns), values in dropped.blocks(name):
@@ -363,7 +363,7 @@ def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
 
 
 def test_an_edited_logit_is_in_windows_and_changes_its_row_of_probabilities():
-    kept, dropped = kept_and_dropped(Model.load("decoder", device="cpu", dtype="float64"))
+    kept, dropped = kept_and_dropped(in_float64("decoder"))
     edits = [Edit(LOGITS, (2, 3), 5.0)]
     wanted, changed = kept.edited(edits), dropped.edited(edits)
     region = (range(1, 4), range(2, 6))

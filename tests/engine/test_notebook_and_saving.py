@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import in_float64
 from safetensors.numpy import load_file
 
 from tui_transformer import Ablate, Add, Metric, Model, Patch, attribute, circuits, effects, gradients, head_lens
@@ -202,7 +203,7 @@ def test_gradients_and_tables_are_pickled_and_copied_whole(trace, again):
 
 def test_models_that_come_with_the_program_are_pickled_but_no_weights_that_are_in_memory_alone(trace):
     for name in ("story", "encoder-decoder", "attention"):
-        model = Model.load(name, device="cpu", dtype="float64")
+        model = in_float64(name)
         again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
         own, other = (each.trace(ids=[3, 4]) if name != "attention" else each.trace() for each in (model, again))
         assert np.array_equal(own[own.names[-1]], other[own.names[-1]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparing import assert_same
 from op_cases import CASES
-from reference import REFERENCES
+from reference import in_float64
 from strict import Module, strict_backend
 
 from tui_transformer.diagnosis.naming.conventions import modules
@@ -36,7 +36,7 @@ DECODER_IDS = [[0, 4, 2, 5, 5], [1, 6, 3, 7, 1]]
 @pytest.fixture(params=MODELS)
 def model(request) -> Model:
     name, sizes = MODELS[request.param]
-    return Model.load(name, device="cpu", dtype="float64", **sizes)
+    return in_float64(name, **sizes)
 
 
 def traces(model: Model, budget: int = 1 << 30) -> tuple[Trace, Trace]:
@@ -98,8 +98,8 @@ def test_every_operation_is_as_on_the_cpu(name):
 
 
 def test_rows_that_are_looked_up_in_a_file_are_put_on_the_device(tmp_path):
-    Model.load("decoder", device="cpu", dtype="float64").save(tmp_path)
-    model = Model.load(tmp_path, device="cpu", dtype="float64")
+    in_float64("decoder").save(tmp_path)
+    model = in_float64(tmp_path)
     model = replace(model, weights=replace(model.weights, large=1))
     strict = replace(model, weights=replace(model.weights, backend=strict_backend(), held={}))
     cpu, device = (each.trace(ids=IDS) for each in (model, strict))
@@ -125,7 +125,7 @@ def test_training_is_as_on_the_cpu(tmp_path, optimizer):
 
 
 def test_what_a_dump_may_call_the_modules_is_as_on_the_cpu():
-    cpu = Model.load(REFERENCES / "phi", device="cpu", dtype="float64")  # its output has a bias
+    cpu = in_float64("phi")  # its output has a bias
     device = replace(cpu, weights=Weights(strict_backend(), cpu.weights.read))
     offsets = [modules(model, model.program(3))["embed.out"][0].offset for model in (cpu, device)]
     assert np.any(offsets[0])

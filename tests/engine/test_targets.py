@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import IDS, REFERENCES, in_float64, trace_of
 
 from tui_transformer.engine.targets import KINDS, Target, every, parse
 from tui_transformer.engine.trace import Trace
@@ -15,13 +15,8 @@ FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
 BUILT_IN = ["encoder", "decoder", "encoder-decoder"]
 
 
-def trace_of(name: str) -> Trace:
-    model = Model.load(REFERENCES / name if name in FAMILIES else name, device="cpu", dtype="float64")
-    return model.trace(ids=[2, 5, 3, 6, 4], decoder_ids=[2, 3, 4] if model.has_decoder else None)
-
-
 def post_norm(**sizes: object) -> Trace:
-    return Model.load("encoder", device="cpu", dtype="float64", layers=2, **sizes).trace(ids=[2, 5, 3, 6, 4])
+    return in_float64("encoder", layers=2, **sizes).trace(ids=IDS)
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *BUILT_IN])

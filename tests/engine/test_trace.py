@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from comparing import cut, random_region
 from numpy.lib.array_utils import byte_bounds
+from reference import in_float64
 
 from tui_transformer.engine.edits import Edit, Patch
 from tui_transformer.engine.program import Program, by_program
@@ -171,7 +172,7 @@ def test_a_window_is_a_slice(trace):
 
 
 def test_every_cell_is_explained_to_rounding_and_extreme_values_give_no_warnings():
-    trace = Model.load("encoder", device="cpu", dtype="float64", d_ff=5).trace("the waves crashed")
+    trace = in_float64("encoder", d_ff=5).trace("the waves crashed")
     for name in (*trace, *trace.program.weights):
         for index in np.ndindex(*trace.program.shape(name)):
             explained = trace.explain_cell(name, index)

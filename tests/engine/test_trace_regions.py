@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from comparing import assert_same, cut, random_region
-from reference import REFERENCES
+from reference import IDS, REFERENCES, in_float64, trace_of
 from strict import strict_backend
 
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
@@ -20,7 +20,6 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
-IDS = [2, 5, 3, 6, 4]
 SCOPE = "decoder.0.self_attention"
 CONTEXT, STREAM, NEURONS = f"{SCOPE}.context", "decoder.0.output", "decoder.1.feed_forward.activation"
 Setter = Callable[[np.ndarray], object]
@@ -29,7 +28,7 @@ SIZES = {"layers": 2, "heads": 4, "d_ff": 12, "norm": "pre", "tie_output": True,
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return Model.load("decoder", device="cpu", dtype="float64", **SIZES)
+    return in_float64("decoder", **SIZES)
 
 
 @pytest.fixture
@@ -205,8 +204,7 @@ def test_changes_on_a_device_are_as_on_the_cpu(model):
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in REFERENCES.iterdir()))
 def test_every_family_can_be_changed_anywhere(folder):
-    model = Model.load(REFERENCES / folder, device="cpu", dtype="float64")
-    trace = model.trace(ids=IDS, decoder_ids=IDS[:3] if model.has_decoder else None)
+    trace = trace_of(folder)
     for step in trace.program.steps[:: max(1, len(trace.program.steps) // 12)]:
         if not step.op.integer:
             region = tuple(range(size // 2, size) for size in step.shape)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from placing import FED, FOLDERS, IDS, STREAM, loaded, model, place_of
+from reference import in_float64
 
 import tui_transformer
-from tui_transformer import Features, InputError, Metric, Model, Patch, Scale, Set, active_features, attribute, effects
+from tui_transformer import Features, InputError, Metric, Patch, Scale, Set, active_features, attribute, effects
 from tui_transformer.features.labels import read_labels
 
 SINGLE = [name for name in FOLDERS if "cross" not in name]
@@ -72,7 +73,7 @@ def test_features_and_tokens_are_shown_that_are_asked_for() -> None:
         assert each.features[1].value == values[each.token, active]
         assert not each.written[0].any()
     # one token, from the end too
-    story = Model.load("story", device="cpu", dtype="float64")
+    story = in_float64("story")
     trace = story.with_features(Features.of(story)).trace("Once there was a small girl")
     every = list(active_features(trace))
     for token in (0, 2, -1, -len(every)):

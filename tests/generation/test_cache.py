@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from reference import REFERENCES, with_settings
+from reference import REFERENCES, in_float64, with_settings
 from strict import strict_backend
 
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
@@ -51,7 +51,7 @@ class Passed:
 
 @pytest.fixture(scope="module", params=[*ONE_SEQUENCE, *TWO_SEQUENCES])
 def passed(request) -> Passed:
-    model, rng = Model.load(REFERENCES / request.param, dtype="float64"), np.random.default_rng(0)
+    model, rng = in_float64(request.param), np.random.default_rng(0)
     made = Passed(model, *(rng.integers(4, model.config.vocab_size, (2, size)) for size in (LENGTHS[-1], 7)))
     cache = Cache()
     for length in LENGTHS:
@@ -105,7 +105,7 @@ def test_an_encoder_does_not_write():
 
 @pytest.mark.parametrize("left", [True, False])
 def test_rows_after_kept_ones_are_those_of_the_whole_under_the_same_mask(left):
-    model = Model.load(REFERENCES / "llama", device="cpu", dtype="float64")
+    model = in_float64("llama")
     ids = [[3, 3, 7, 9, 12, 5], [4, 33, 21, 8, 6, 10]]
     mask = np.array([[0, 0, 1, 1, 1, 1] if left else [1, 1, 0, 1, 1, 1], [1] * 6])
     whole = model.trace(ids=ids, mask=mask)
@@ -144,7 +144,7 @@ SETTINGS = Settings(max_new_tokens=4)
 
 
 def test_padding_of_a_prompt_is_left_out_by_a_mask_and_by_the_pad_id(tmp_path):
-    model = Model.load(with_settings(tmp_path, "llama", pad_token_id=2), device="cpu", dtype="float64")
+    model = in_float64(with_settings(tmp_path, "llama", pad_token_id=2))
     writer = Writer(model, SETTINGS, Rules())
     assert writer.unpadded([3, 3, 7, 9], [0, 0, 1, 1]) == (7, 9)
     assert writer.unpadded([2, 2, 7, 2, 9]) == (7, 2, 9)
@@ -155,7 +155,7 @@ def test_padding_of_a_prompt_is_left_out_by_a_mask_and_by_the_pad_id(tmp_path):
 
 @pytest.mark.parametrize("name", ["bart", "t5", "marian"])
 def test_a_source_under_a_mask_is_the_source_alone(name):
-    model = Model.load(REFERENCES / name, device="cpu", dtype="float64")
+    model = in_float64(name)
     start = [model.config.start_id or 0]
     texts = []
     for source, mask in (([7, 9, 12], None), ([7, 9, 12, 33, 34], [1, 1, 1, 0, 0])):

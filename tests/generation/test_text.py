@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer import Add, InputError, Scale, generate
 from tui_transformer.generation.rules import START, STOP, defaults_of
@@ -161,7 +161,7 @@ def test_greedy_text_is_the_references(family: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("family", RULED)
 def test_texts_under_the_rules_of_a_folder_are_the_references(family: str, tmp_path: Path) -> None:
-    model = Model.load(REFERENCES / family, device="cpu", dtype="float64")
+    model = in_float64(family)
     for case in cases(family):
         if case["settings"]:
             there = dataclasses.replace(model, folder=folder_with(family, case["settings"], tmp_path))

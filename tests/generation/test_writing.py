@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer import generate
 from tui_transformer.engine.changes import Add, Apply, Scale, Set, standing
@@ -29,7 +29,7 @@ PROMPT = (5, 6, 7)
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model.load(REFERENCES / request.param, dtype="float64")
+    return in_float64(request.param)
 
 
 def writer(model: Model, settings: Settings = GREEDY) -> Writer:
@@ -95,7 +95,7 @@ def test_the_length_of_the_model_ends_a_text_and_an_encoder_writes_none() -> Non
 
 
 def test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token() -> None:
-    model = Model.load(REFERENCES / "mistral-window", dtype="float64")
+    model = in_float64("mistral-window")
     prompt = tuple(range(5, 5 + model.config.max_length + 4))
     source = writer(model)
     source.begin(prompt[:-1])
@@ -202,7 +202,7 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def steady() -> Model:
     sizes = {"layers": 2, "heads": 4, "d_model": 64, "d_ff": 32, "max_length": 24}
-    return Model.load("decoder", device="cpu", dtype="float64", seed=3, **sizes)
+    return in_float64("decoder", seed=3, **sizes)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -264,7 +264,7 @@ def test_a_head_that_is_ablated_in_a_prompt_writes_nothing_behind_it_either(stea
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_an_edit_of_the_encoder_is_none_of_the_decoder(cached):
-    model = Model.load(REFERENCES / "vanilla-encoder-decoder", device="cpu", dtype="float64")
+    model = in_float64("vanilla-encoder-decoder")
     edits, source, ids = [Scale("embedding.output", 2.0)], [4, 5, 6], [1, 4, 7, 8, 5]
     whole = model.trace(ids=source, decoder_ids=ids).edited(edits)
     writer = Writer(model, Settings(greedy=True, use_cache=cached), Rules(), source, edits=edits)

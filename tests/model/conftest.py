@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import with_settings
+from reference import in_float64, with_settings
 from safetensors.numpy import load_file, save_file
 from saved import INDEX, SHARDS
 
@@ -27,7 +27,7 @@ def changed(tmp_path: Path) -> Callable[..., Model]:
         if tensors is not None:
             contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
             save_file(contiguous, folder / "model.safetensors")
-        return Model.load(folder, device="cpu", dtype="float64")
+        return in_float64(folder)
 
     return load
 

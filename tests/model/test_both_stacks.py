@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import LEFT_OUT, check_same, reference_of
+from reference import LEFT_OUT, check_same, in_float64, reference_of
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -82,7 +82,7 @@ def check(model: Model, family: str) -> None:
 
 def saved_and_loaded(model: Model, folder) -> Model:
     model.save(folder)
-    return Model.load(folder, device="cpu", dtype="float64")
+    return in_float64(folder)
 
 
 @pytest.mark.parametrize(("family", "scaled"), [("bart", True), ("bart", False), ("marian", True), ("marian", False)])

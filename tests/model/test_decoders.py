@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from plain_numpy import Array, frequencies, turned
-from reference import LEFT_OUT, REFERENCES, reference_of, with_settings
+from reference import LEFT_OUT, REFERENCES, in_float64, reference_of, with_settings
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -50,7 +50,7 @@ def test_a_file_of_any_form_gives_the_same_and_a_head_of_its_own_counts_whatever
     np.testing.assert_allclose(trace["output.logits"], wanted, rtol=0, atol=1e-9)
     assert ("output.logits.weight" in trace.program.weights) == (own or not tied)
     model.save(tmp_path / "saved")
-    again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
+    again = in_float64(tmp_path / "saved")
     assert again.config == model.config
     assert np.array_equal(*(each.trace(ids=IDS)["output.logits"] for each in (model, again)))
 
@@ -171,7 +171,7 @@ def family(request) -> str:
 
 @pytest.fixture
 def model(family) -> Model:
-    return Model.load(REFERENCES / family, dtype="float64")
+    return in_float64(family)
 
 
 def chosen(trace) -> list[bool]:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from reference import in_float64
 
 from tui_transformer.engine import parts
 from tui_transformer.engine.trace import Trace
@@ -200,7 +201,7 @@ def test_choices_of_a_model_hold_for_both_stacks(sizes):
 def test_a_saved_and_a_changed_model_keep_both_stacks(tmp_path):
     model = load(decoder_layers=2, start_id=3)
     model.save(tmp_path / "saved")
-    again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
+    again = in_float64(tmp_path / "saved")
     assert again.config == model.config
     first, second = (each.trace(TEXT, decoder_text=TARGET) for each in (model, again))
     assert all(np.array_equal(first[name], second[name]) for name in first)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES, reconfigured, with_settings
+from reference import REFERENCES, in_float64, reconfigured, with_settings
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
@@ -46,7 +46,7 @@ def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
 
 def check_same(file: Path, folder: Path, ids: list[int]) -> None:
     """The file has the weights, and gives the logits, of the checkpoint."""
-    read, own = (Model.load(where, dtype="float64") for where in (file, folder))
+    read, own = (in_float64(where) for where in (file, folder))
     assert read.program(3).weights == own.program(3).weights
     trace, wanted = (model.trace(ids=ids) for model in (read, own))
     np.testing.assert_allclose(trace[trace.program.logits], wanted[wanted.program.logits], atol=2e-6)
@@ -54,8 +54,8 @@ def check_same(file: Path, folder: Path, ids: list[int]) -> None:
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert"])
 def test_a_gguf_file_of_an_encoder_gives_its_states(family, tmp_path):
-    read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64").trace(ids=IDS)
-    own = Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
+    read = in_float64(write_gguf(tmp_path / "m.gguf", family)).trace(ids=IDS)
+    own = in_float64(family).trace(ids=IDS)
     last = [name for name in read.names if name.endswith(".output") and name.count(".") == 2][-1]
     np.testing.assert_allclose(read[last], own[last], atol=1e-9)
 
@@ -66,9 +66,9 @@ def test_the_encoder_of_a_t5_alone_gives_its_states(tmp_path):
     (folder / "model.safetensors").chmod(0o644)
     kept = {name: each for name, each in tensors.items() if not name.startswith(("decoder", "lm_head"))}
     save_file(kept, folder / "model.safetensors")
-    own = Model.load(folder, dtype="float64").trace(ids=IDS)
+    own = in_float64(folder).trace(ids=IDS)
     reconfigured(folder, model_type="t5encoder")
-    read = Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64").trace(ids=IDS)
+    read = in_float64(write_gguf(tmp_path / "m.gguf", folder)).trace(ids=IDS)
     assert not read.program.logits
     np.testing.assert_allclose(read["encoder.norm"], own["encoder.norm"], atol=2e-6)
 
@@ -265,7 +265,7 @@ def test_a_gemma_with_eyes_from_ollama_is_read_without_them(tmp_path):
 
 
 def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
-    path, own = tmp_path / "m.gguf", Model.load(REFERENCES / "gpt_oss", dtype="float64").trace(ids=IDS)
+    path, own = tmp_path / "m.gguf", in_float64("gpt_oss").trace(ids=IDS)
     read = gguf.GGUFReader(write_gguf(path, "gpt_oss"))
     tensors = {each.name: np.array(each.data) for each in read.tensors}
     writer = gguf.GGUFWriter(tmp_path / "ollama.gguf", "gptoss")
@@ -289,7 +289,7 @@ def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
     for name, tensor in tensors.items():
         writer.add_tensor(name, np.ascontiguousarray(tensor))
     finish(writer)
-    trace = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
+    trace = in_float64(tmp_path / "ollama.gguf").trace(ids=IDS)
     np.testing.assert_allclose(trace["output.logits"], own["output.logits"], atol=2e-6)
 
 

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from reference import REFERENCES, with_settings
+from reference import REFERENCES, in_float64, with_settings
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import counted_positions, effects
@@ -31,7 +31,7 @@ READ = [5, 7, 9, 2]
 
 
 def load(name: str) -> Model:
-    return Model.load(FOLDERS / name, device="cpu", dtype="float64")
+    return in_float64(FOLDERS / name)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def classifier(tmp_path):
         rng = np.random.default_rng(1)
         new = {name: rng.normal(size=shape).astype(np.float32) for name, shape in tensors.items()}
         save_file(load_file(tmp_path / "model.safetensors") | new, tmp_path / "model.safetensors")
-        return Model.load(tmp_path, device="cpu", dtype="float64")
+        return in_float64(tmp_path)
 
     return make
 
@@ -137,7 +137,7 @@ def test_labels_and_shares_are_those_of_the_problem_or_refused_by_name(classifie
 def test_a_classifier_is_saved_and_loaded_again(tmp_path, classifier, head):
     model = classifier("bert", head, OF_BERT | OF_LABELS)
     model.save(tmp_path / "saved")
-    again = Model.load(tmp_path / "saved", device="cpu", dtype="float64")
+    again = in_float64(tmp_path / "saved")
     assert again.config.labels.names == model.config.labels.names
     logits, wanted = (each.trace(ids=IDS)["output.logits"] for each in (again, model))
     np.testing.assert_allclose(logits, wanted, rtol=0, atol=1e-12)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import in_float64
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -50,7 +51,7 @@ def write_csv(folder: Path, arrays: dict[str, np.ndarray], delimiter: str = ",",
 
 
 def the_same(folder: Path, arrays: dict[str, np.ndarray], atol: float = 0.0) -> None:
-    model = Model.load(folder, device="cpu", dtype="float64")
+    model = in_float64(folder)
     trace = model.trace(ids=[1, 2, 3])
     for name, array in arrays.items():
         np.testing.assert_allclose(trace[name], array, rtol=0, atol=atol)
@@ -81,7 +82,7 @@ def test_an_npz_file_of_any_name_is_read_however_its_arrays_lie(folder, arrays) 
 
 def test_columns_of_a_turned_array_are_read_in_windows_too(folder, arrays) -> None:
     np.savez(folder / "a.npz", **{name: np.asfortranarray(array, np.float64) for name, array in arrays.items()})
-    model = Model.load(folder, device="cpu", dtype="float64")
+    model = in_float64(folder)
     np.testing.assert_array_equal(model.weights.file.part(TABLE, np.array([1, 4])), arrays[TABLE][[1, 4]])
     np.testing.assert_array_equal(model.weights.file.part(TABLE, (slice(1, 3), slice(2, 4))), arrays[TABLE][1:3, 2:4])
 

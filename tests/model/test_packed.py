@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hostile import COUNTS, changed, hold, read_or_refused
-from reference import REFERENCES, reconfigured, with_settings
+from reference import REFERENCES, in_float64, reconfigured, with_settings
 from safetensors.numpy import load_file
 from saved import refusal, write_raw
 
@@ -184,7 +184,7 @@ def folders(way: str, at: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_quantized_checkpoint_is_the_numbers_of_its_codes(way, tmp_path):
-    packed, plain = (Model.load(folder, dtype="float64") for folder in folders(way, tmp_path))
+    packed, plain = (in_float64(folder) for folder in folders(way, tmp_path))
     for name in packed.program(3).weights:
         numbers, wanted = (model.weights.file.part(name, ...) for model in (packed, plain))
         np.testing.assert_allclose(numbers, wanted, rtol=2e-7, atol=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -24,13 +24,9 @@ BERT = Model.load(REFERENCES / "bert")
 LONG = "the dog bites the cat and the bird"
 
 
-def load(name: str) -> Model:
-    return Model.load(REFERENCES / name, device="cpu", dtype="float64")
-
-
 @pytest.fixture(params=DECODERS)
 def decoder(request) -> Model:
-    return load(request.param)
+    return in_float64(request.param)
 
 
 def batch(pad: int, *, left: bool) -> tuple[list[list[int]], list[list[int]]]:
@@ -79,7 +75,7 @@ def test_pad_ids_around_a_decoders_row_are_padding_but_for_a_token_that_begins_e
     ("name", "left"), [*SIDES, *((name, False) for name in ("bert", "distilbert", "bart", "marian"))]
 )
 def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
-    model = load(name)
+    model = in_float64(name)
     ids, mask = batch(model.config.pad_id, left=left)
     trace, alone = model.trace(ids=ids, mask=mask), model.trace(ids=SENTENCE)
     unsaid = model.trace(ids=ids)
@@ -94,7 +90,7 @@ def test_a_padded_sentence_of_an_encoder_is_what_it_is_alone(name, left):
 @pytest.mark.parametrize("left", [True, False])
 def test_no_token_of_an_encoder_sees_padding_and_places_are_counted_from_the_first_whatever_it_is(left):
     ids, mask = batch(3, left=left)
-    trace = load("bert").trace(ids=ids, mask=mask)
+    trace = in_float64("bert").trace(ids=ids, mask=mask)
     weights, hidden = trace["encoder.0.self_attention.weights"], slice(None, PADS) if left else slice(-PADS, None)
     assert not weights[0, ..., hidden].any()
     assert weights[1].all()
@@ -102,7 +98,7 @@ def test_no_token_of_an_encoder_sees_padding_and_places_are_counted_from_the_fir
 
 
 def test_sentences_together_are_what_they_are_alone():
-    model = Model.load("question", device="cpu", dtype="float64")
+    model = in_float64("question")
     texts = ["the cat sat", "the dog saw the cat on the mat"]
     together = model.trace(texts)
     step = together.program.steps[-1].name
@@ -115,7 +111,7 @@ def test_sentences_together_are_what_they_are_alone():
 
 
 def test_rows_are_made_equally_long_and_one_mask_serves_all():
-    trace = load("llama").trace(ids=[[1, 2, 3], [4, 5, 6]], mask=[0, 1, 1])
+    trace = in_float64("llama").trace(ids=[[1, 2, 3], [4, 5, 6]], mask=[0, 1, 1])
     assert trace["input.visible"].tolist() == [[False, True, True]] * 2
     assert padded([[5, 6], [7]], 3) == ([[5, 6], [7, 3]], [[1, 1], [1, 0]])
     assert padded([[5, 6], [7]], None) == ([[5, 6], [7, 0]], [[1, 1], [1, 0]])
@@ -132,8 +128,8 @@ def test_a_mask_that_does_not_fit_is_refused_and_sentences_have_none_of_their_ow
         ([[1, 1], [1]], "in rows of the same length"),
     ):
         with pytest.raises(InputError, match=message):
-            load("llama").trace(ids=[1, 2, 3], mask=mask)
-    assert load("llama").trace(ids=[1, 2, 3], mask=None)["input.visible"].all()
+            in_float64("llama").trace(ids=[1, 2, 3], mask=mask)
+    assert in_float64("llama").trace(ids=[1, 2, 3], mask=None)["input.visible"].all()
     model = Model.load("decoder", device="cpu")
     with pytest.raises(UsageError, match="several sentences make their own mask"):
         model.trace(["a", "b"], mask=[[1], [1]])

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from reference import REFERENCES, Reference, check_same, reference_of
+from reference import REFERENCES, Reference, check_same, in_float64, reference_of
 
 from tui_transformer.model import Model
 
@@ -30,7 +30,7 @@ def family(request):
 @pytest.fixture(params=sorted(path for above in (REFERENCES, CLASSIFIERS) for path in above.iterdir()), ids=str)
 def opened(request) -> Model:
     """Each of the references, and of the classifiers."""
-    return Model.load(request.param, device="cpu", dtype="float64")
+    return in_float64(request.param)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_cells_of_every_step_are_explained(opened):
 
 def test_what_is_saved_is_opened_again(opened, tmp_path):
     opened.save(tmp_path)
-    again = Model.load(tmp_path, device="cpu", dtype="float64")
+    again = in_float64(tmp_path)
     written = opened.config.to_json()
     assert opened.family.from_json(written).to_json() == written
     assert again.program(4).weights == opened.program(4).weights

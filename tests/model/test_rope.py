@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import with_settings
+from reference import in_float64, with_settings
 
 from tui_transformer.errors import UsageError
 from tui_transformer.generation.sampling import Settings
@@ -175,7 +175,7 @@ def test_old_names_of_longrope_are_read_in_phi3_and_other_scalings_refused():
 def model_of(folder: Path, **scaling: object) -> Model:
     """The reference's Llama with other rotary positions, made for 8 tokens."""
     with_settings(folder, "llama", max_position_embeddings=8, rope_parameters=scaling)
-    return Model.load(folder, device="cpu", dtype="float64")
+    return in_float64(folder)
 
 
 def test_a_sentence_may_be_longer_than_the_model_was_made_for_where_positions_are_computed(tmp_path):

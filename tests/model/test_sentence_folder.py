@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
-from reference import REFERENCES, Reference
+from reference import REFERENCES, Reference, in_float64
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.engine.trace import Trace
@@ -50,13 +50,9 @@ def module(kind: str, path: str = "") -> dict[str, str]:
 POOLED = [module("Transformer"), module("Pooling", "1_Pooling")]
 
 
-def load(folder: Path) -> Model:
-    return Model.load(folder, device="cpu", dtype="float64")
-
-
 def traced(folder: Path) -> Trace:
     """Of the sentence whose last token is padding."""
-    return load(folder).trace(ids=IDS, mask=MASK)
+    return in_float64(folder).trace(ids=IDS, mask=MASK)
 
 
 def test_the_vector_is_that_of_an_independent_implementation_and_padding_changes_none():
@@ -68,7 +64,7 @@ def test_the_vector_is_that_of_an_independent_implementation_and_padding_changes
     real = arrays["input_ids"] != 0
     np.testing.assert_allclose(trace["encoder.1.output"][real], arrays["hidden_2"][real], atol=1e-12)
     # padding
-    model = load(FOLDER)
+    model = in_float64(FOLDER)
     alone, padded = model.trace(ids=IDS[:4]), model.trace(ids=[*IDS[:4], 0, 0])
     np.testing.assert_allclose(padded["pooled.normalized"], alone["pooled.normalized"], atol=1e-12)
     # every cell
@@ -90,18 +86,18 @@ def test_a_text_has_no_more_tokens_than_the_folder_says(tmp_path):
     with pytest.raises(InputError, match="6 tokens, the limit is 4"):
         model.encode(text)
     model.save(tmp_path / "saved")
-    assert load(tmp_path / "saved").most_tokens == 4
+    assert in_float64(tmp_path / "saved").most_tokens == 4
 
 
 def test_the_pooler_of_the_layers_is_left_out_in_silence_and_pickled_weights_of_a_module_are_refused(tmp_path):
     folder = written(tmp_path, pooling={FLAGS[2]: True})
     tensors = load_file(folder / "model.safetensors") | {"pooler.dense.weight": np.ones((32, 32), "f4")}
     save_file(tensors, folder / "model.safetensors")
-    assert not load(folder).unread
+    assert not in_float64(folder).unread
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "2_Dense" / "model.safetensors").rename(tmp_path / "2_Dense" / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"pytorch_model\.bin"):
-        load(tmp_path)
+        in_float64(tmp_path)
 
 
 def expected(states: np.ndarray, flag: str) -> np.ndarray:
@@ -165,9 +161,9 @@ def test_several_matrices_and_lengths_in_their_order(tmp_path):
 
 
 def test_a_model_with_modules_is_saved_and_read_again(tmp_path):
-    model = load(FOLDER)
+    model = in_float64(FOLDER)
     model.save(tmp_path)
-    again = load(tmp_path)
+    again = in_float64(tmp_path)
     assert again.config == model.config
     name = "pooled.normalized"
     np.testing.assert_allclose(again.trace(ids=IDS)[name], model.trace(ids=IDS)[name], atol=1e-14)
@@ -182,7 +178,9 @@ def test_layers_in_a_folder_of_their_own_are_found(tmp_path):
     modules[0]["path"] = "0_Transformer"
     (tmp_path / "all" / "modules.json").write_text(json.dumps(modules))
     name = "pooled.normalized"
-    np.testing.assert_array_equal(load(tmp_path / "all").trace(ids=IDS)[name], load(FOLDER).trace(ids=IDS)[name])
+    np.testing.assert_array_equal(
+        in_float64(tmp_path / "all").trace(ids=IDS)[name], in_float64(FOLDER).trace(ids=IDS)[name]
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,14 +217,14 @@ def test_what_is_not_computed_is_refused_by_name(tmp_path, file, content, messag
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / file).write_text(json.dumps(content))
     with pytest.raises(InputError, match=message):
-        load(tmp_path)
+        in_float64(tmp_path)
 
 
 @pytest.mark.parametrize("family", ["llama", "roberta", "modernbert", "bert", "vanilla-encoder"])
 def test_other_families_make_vectors_too(tmp_path, family):
     folder = shutil.copytree(REFERENCES / family, tmp_path / family)
     with_modules(folder, POOLED, {"pooling_mode": "mean"})
-    trace = load(folder).trace(ids=[2, 7, 4, 8, 9])
+    trace = in_float64(folder).trace(ids=[2, 7, 4, 8, 9])
     last = trace.program.by_name["pooled"].inputs[0]
     np.testing.assert_allclose(trace["pooled"], trace[last].mean(axis=0), atol=1e-12)
 
@@ -251,7 +249,7 @@ def test_broken_modules(tmp_path, name, count):
     def check(content: bytes) -> None:
         (folder / name).write_bytes(content)
         named = [folder / each for each in (name, "config.json", "modules.json", "2_Dense/model.safetensors")]
-        model = read_or_refused(lambda: load(folder), *named, folder, folder / "model.safetensors")
+        model = read_or_refused(lambda: in_float64(folder), *named, folder, folder / "model.safetensors")
         if model is not None:
             assert np.isfinite(model.trace(ids=IDS).array(model.program(5).steps[-1].name)).all()
 
@@ -273,4 +271,4 @@ def test_what_is_no_module_is_refused_or_left_out(tmp_path):
     folder = shutil.copytree(REFERENCES / "bart", tmp_path / "bart")
     with_modules(folder, POOLED, {})
     with pytest.raises(InputError, match="sentence vectors of bart models"):
-        load(folder)
+        in_float64(folder)

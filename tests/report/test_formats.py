@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from reference import in_float64
 
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
@@ -147,7 +148,7 @@ def test_every_step_and_weight_has_every_format_and_another_suffix_is_refused(tm
 
 
 def test_every_cell_of_a_model_can_be_explained_and_a_long_sum_is_cut() -> None:
-    trace = Model.load("encoder", activation="gelu", norm="pre", bias=True, dtype="float64").trace("the waves crashed")
+    trace = in_float64("encoder", activation="gelu", norm="pre", bias=True).trace("the waves crashed")
     for name in trace.names:
         explanation = trace.explain(name, row=min(1, trace.program.shape(name)[-1] - 1))
         shown = text.cell_text(explanation)

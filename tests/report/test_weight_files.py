@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import in_float64
 from safetensors.numpy import load_file
 
 from tui_transformer.errors import InputError, UsageError
@@ -26,15 +26,11 @@ def last_step(model: Model) -> np.ndarray:
     return trace[list(trace)[-1]]
 
 
-def opened(where: Path | str, **more: str) -> Model:
-    return Model.load(where, device="cpu", dtype="float64", **more)
-
-
 @pytest.mark.parametrize(("place", "folder"), enumerate(FOLDERS), ids=[folder.name for folder in FOLDERS])
 def test_a_model_of_every_family_opens_again_with_the_same_numbers(place: int, folder: Path, tmp_path: Path) -> None:
-    model, form = opened(folder), list(FORMS)[place % len(FORMS)]
+    model, form = in_float64(folder), list(FORMS)[place % len(FORMS)]
     export(model, tmp_path / "out", form)
-    again = opened(tmp_path / "out")
+    again = in_float64(tmp_path / "out")
     np.testing.assert_allclose(last_step(again), last_step(model), rtol=0, atol=1e-12)
     assert shapes_of(again) == shapes_of(model)
     assert again.unread == ()
@@ -43,9 +39,9 @@ def test_a_model_of_every_family_opens_again_with_the_same_numbers(place: int, f
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["encoder", "encoder-decoder", "attention", "question"])
 def test_models_of_the_program_open_again_from_every_form(form: str, name: str, tmp_path: Path) -> None:
-    model = opened(name)
+    model = in_float64(name)
     export(model, tmp_path / "out", form)
-    again = opened(tmp_path / "out")
+    again = in_float64(tmp_path / "out")
     np.testing.assert_array_equal(last_step(again), last_step(model))
     assert getattr(again.vocabulary, "words", None) == getattr(model.vocabulary, "words", None)
 
@@ -55,9 +51,9 @@ def test_a_gguf_file_becomes_a_folder(family: str, tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     from gguf_files import write_gguf
 
-    model = opened(write_gguf(tmp_path / "model.gguf", family))
+    model = in_float64(write_gguf(tmp_path / "model.gguf", family))
     export(model, tmp_path / "out", "raw")
-    np.testing.assert_allclose(last_step(opened(tmp_path / "out")), last_step(model), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(last_step(in_float64(tmp_path / "out")), last_step(model), rtol=0, atol=1e-12)
 
 
 def test_files_hold_names_shapes_and_numbers_as_any_program_reads_them(tmp_path: Path) -> None:
@@ -83,14 +79,14 @@ def test_files_hold_names_shapes_and_numbers_as_any_program_reads_them(tmp_path:
 
 
 def test_double_numbers_are_written_where_the_model_has_them(tmp_path: Path) -> None:
-    model = opened("encoder")
+    model = in_float64("encoder")
     export(model, tmp_path / "out", "raw")
     numbers = np.fromfile(tmp_path / "out" / "embedding.tokens.weight.f64", "<f8")
     np.testing.assert_array_equal(numbers, model.trace(ids=IDS)["embedding.tokens.weight"].reshape(-1))
 
 
 def test_one_weight_at_a_time_is_held(tmp_path: Path) -> None:
-    model = opened(REFERENCES / "bert")
+    model = in_float64("bert")
     most = 0
 
     def watched():
@@ -134,7 +130,7 @@ def test_what_is_there_or_has_another_ending_is_not_written_over(tmp_path: Path)
 
 
 def test_a_model_that_no_settings_say_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    model = opened(REFERENCES / "bert")
+    model = in_float64("bert")
     written = type(model.config).to_json
     lost = lambda config: {key: value for key, value in written(config).items() if key != "num_attention_heads"}  # noqa: E731
     monkeypatch.setattr(type(model.config), "to_json", lost)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold_file
 from hypothesis import strategies as st
+from reference import in_float64
 
 from tui_transformer import InputError, Model, Recorded, record
 from tui_transformer.engine.weights import Weights
@@ -123,7 +124,7 @@ def test_what_cannot_be_recorded_is_said(story: Model, tmp_path: Path):
         ({"length": 4}, "with another length"),
         ({"length": 0}, "length is 0: use 1 or more"),
         ({"model": Model.load("question", device="cpu"), "steps": ["0.output"]}, "with another model, fingerprint"),
-        ({"model": Model.load("story", device="cpu", dtype="float64")}, "with another fingerprint, precision"),
+        ({"model": in_float64("story")}, "with another fingerprint, precision"),
         ({"steps": ["0.self_attention.weights"]}, "no rows of one shape"),
         ({"steps": ["tokens"]}, "holds whole numbers"),
         ({"steps": ["nothing"]}, "no step is called"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer.analysis.statistics import CELLS
 from tui_transformer.engine.edits import Edit
@@ -121,7 +121,7 @@ def test_of_a_huge_matrix_only_what_is_shown_is_read_or_evenly_spaced_rows() -> 
 
 
 def test_waves_go_through_the_encoding_of_every_position() -> None:
-    model = Model.load("encoder", device="cpu", dtype="float64")
+    model = in_float64("encoder")
     encoding = model.trace(ids=[1, 2, 3, 4, 5])["embedding.positions"]
     waves = positions.encoding_waves(Sinusoid(8), 5, (0, 3))
     assert [series.label for series in waves.series] == ["sin 0", "cos 3"]

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from reference import in_float64
 
-from tui_transformer import Model
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.report.poster import heading, poster_svg, poster_text
@@ -22,7 +22,7 @@ LAYER = "encoder.0.self_attention"
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return Model.load("question", dtype="float64").trace(SENTENCE)
+    return in_float64("question").trace(SENTENCE)
 
 
 def of(trace: Trace, name: str, index: tuple[int, ...], **how: int) -> Cell:

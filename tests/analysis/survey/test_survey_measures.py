@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import in_float64
 
 from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.effects import effects
@@ -336,7 +337,7 @@ DICTIONARIES = Path(__file__).parents[2] / "features"
 
 
 def test_features_are_strong_and_frequent_as_their_steps_say():
-    model = Model.load("decoder", device="cpu", d_model=32, heads=4, dtype="float64")
+    model = in_float64("decoder", d_model=32, heads=4)
     with pytest.raises(InputError, match="decoder has no features: name a dictionary with --features"):
         check_asked(model, Asked(("features",)))
     model = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")

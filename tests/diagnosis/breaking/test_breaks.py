@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, in_float64
 
 from tui_transformer import Add, Metric, attribute, circuits, effects, every, gradients_of, graph, paths
 from tui_transformer.analysis.statistics import residual_norms
@@ -138,7 +138,7 @@ LEARNED = [
 
 @pytest.mark.parametrize(("where", "name"), LEARNED)
 def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
-    model, metric = Model.load(REFERENCES / where, device="cpu", dtype="float64"), Metric("logit", (5,))
+    model, metric = in_float64(where), Metric("logit", (5,))
     given = {"decoder_ids": [2, 4, 5]} if model.has_decoder else {}
     plain = model.trace(ids=[[6, 7, 8, 9, 0]], mask=[[1, 1, 1, 1, 0]], **given).sentence(0)
     try:
@@ -166,7 +166,7 @@ def test_gradients_and_graphs_are_of_what_a_broken_model_computes(where, name):
 
 @pytest.mark.parametrize("halved", [(), ("head:decoder.0.self_attention:1=0.5",)])
 def test_the_circuits_of_tiled_key_heads_are_those_that_the_pass_reads(halved):
-    plain = Model.load(REFERENCES / "llama", device="cpu", dtype="float64").trace(ids=[5, 6, 7])
+    plain = in_float64("llama").trace(ids=[5, 6, 7])
     trace = broken(plain, ("keys-tiled", *halved))
     for each in circuits(trace):
         place = each.attention.sublayer
