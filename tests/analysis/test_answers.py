@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from plain_numpy import softmax
 from reference import REFERENCES, in_float64
 
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
@@ -37,11 +38,9 @@ def test_at_any_temperature_the_probabilities_are_those_of_the_logits_divided_by
     assert [each.probability for each in words] == shares[[each.token for each in words]].tolist()
     assert [each.logit for each in words] == trace[LOGITS][1][[each.token for each in words]].tolist()
     for temperature in (0.25, 2.0, 100.0):
-        scaled = np.exp(trace[LOGITS][2].astype(float) / temperature)
+        cooled = np.sort(softmax(trace[LOGITS][2].astype(float) / temperature))[::-1]
         words = likely_at(trace, 2, 4, temperature)
-        np.testing.assert_allclose(
-            [each.probability for each in words], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
-        )
+        np.testing.assert_allclose([each.probability for each in words], cooled[:4], rtol=1e-9)
         assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
     # at 0 the largest logit takes all, and the order stays
     words = likely_at(trace, 0, 3, 0.0)
@@ -75,7 +74,7 @@ def test_every_token_by_hand(short: Trace) -> None:
     scored = score(short, TARGETS, temperature=0.5)
     logits = short["output.logits"] / 0.5
     for token, position, target in zip(scored.tokens, (0, 1), (2, 3), strict=True):
-        shares = np.exp(logits[position]) / np.exp(logits[position]).sum()
+        shares = softmax(logits[position])
         assert (token.position, token.token) == (position, target)
         assert token.probability == pytest.approx(shares[target])
         assert token.rank == 1 + sum(shares > shares[target])
@@ -194,7 +193,7 @@ ROW = np.array([1.0, 2.0, 4.0], np.float32)
 def test_both_are_the_same_until_an_exponential_overflows_or_all_are_zero() -> None:
     both = softmaxes(ROW, 80.0)
     assert not both.breaks
-    np.testing.assert_allclose(both.naive, np.exp(ROW) / np.exp(ROW).sum(), rtol=1e-5)
+    np.testing.assert_allclose(both.naive, softmax(ROW), rtol=1e-5)
     np.testing.assert_allclose(both.safe, both.naive, rtol=1e-5)
     # below
     both = softmaxes(ROW, -200.0)

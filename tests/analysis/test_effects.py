@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from ended import ended
+from plain_numpy import softmax
 from reference import REFERENCES, in_float64, trace_of
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, effects_of, in_passes, means
@@ -236,16 +237,11 @@ def test_what_has_no_mean_is_refused(model):
 
 
 # Tables of patches and metrics, beside whole runs by hand
-def shares(logits):
-    powers = np.exp(logits - logits.max())
-    return powers / powers.sum()
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_is_its_formula(traces, name):
     trace, other = traces
     new, old = (np.array(each["output.logits"])[4] for each in (other, trace))
-    p, q = shares(old), shares(new)
+    p, q = softmax(old), softmax(new)
     expected = {
         "divergence": (p * np.log(p / q)).sum(),
         "logit": new[11],
@@ -260,7 +256,7 @@ def test_a_metric_is_its_formula(traces, name):
 def test_the_loss_on_targets_is_the_mean_over_those_that_are_counted(traces):
     logits = np.array(traces[0]["output.logits"])
     targets = (6, 7, -1, 9, -1)
-    expected = -np.mean([np.log(shares(logits[i])[target]) for i, target in enumerate(targets) if target >= 0])
+    expected = -np.mean([np.log(softmax(logits[i])[target]) for i, target in enumerate(targets) if target >= 0])
     metric = Metric.of(None, (), targets)
     assert metric.measure(traces[0], traces[0], range(4, 5)) == pytest.approx(expected, abs=1e-12)
     assert metric.said() == "loss on 3 targets"

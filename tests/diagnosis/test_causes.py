@@ -9,6 +9,7 @@ import dumping
 import numpy as np
 import pytest
 from dumping import IDS, PARTS, REFERENCES, blamed, computed, dumped, model_of
+from plain_numpy import softmax
 from small import Arrays, encoder
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
@@ -121,8 +122,7 @@ LABELS = [
 @pytest.mark.parametrize(("shift", "labels", "cause", "says"), LABELS)
 def test_a_loss_of_labels_that_are_shifted_otherwise_is_seen(shift: int, labels: list[int], cause, says: str) -> None:
     logits = computed("pre")["output.logits"]
-    shares = np.exp(logits.astype(np.float64))
-    shares /= shares.sum(-1, keepdims=True)
+    shares = softmax(logits.astype(np.float64))
     pairs = [(i, labels[i + shift]) for i in range(len(IDS)) if 0 <= i + shift < len(IDS)]
     loss = -np.mean([np.log(shares[i, label]) for i, label in pairs if label >= 0])
     dump = dumped({"logits": logits, "loss": np.array(loss)}, labels=[labels])
@@ -174,8 +174,7 @@ def test_scores_that_are_not_capped_or_divided_though_they_should_not_be_are_see
     at = "decoder.1.self_attention"  # the layer without a window
     later = np.triu(np.ones((len(IDS), len(IDS)), bool), 1)
     scores = np.where(later, -np.inf, np.array(trace[f"{at}.scaled"], np.float64))
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
+    weights = softmax(scores)
     first = blamed(diagnose(dumped({f"{at}.scaled": trace[f"{at}.scaled"], f"{at}.weights": weights}), model).first)
     assert first.cause == "cap-missing", first
     # divided where the model does not
@@ -318,8 +317,7 @@ def test_keys_and_values_of_something_else_than_the_encoders_output_are_named(so
     read = np.array(trace[source], np.float64)
     key, value = ((read @ weight[part]).reshape(-1, 2, 8).swapaxes(0, 1) for part in ("key", "value"))
     scores = np.array(trace[f"{at}.query"], np.float64) @ key.swapaxes(-1, -2) / np.sqrt(8)
-    shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
-    joined = (shares @ value).swapaxes(0, 1).reshape(-1, 16)
+    joined = (softmax(scores) @ value).swapaxes(0, 1).reshape(-1, 16)
     names = ("encoder.0.feed_forward.norm", "encoder.1.feed_forward.norm", "decoder.0.self_attention.norm")
     dump = dumped({name: np.array(trace[name]) for name in names} | {f"{at}.output": joined @ weight["output"]})
     first = diagnose(dump, model, Input(np.array([IDS]), np.array([IDS[:4]]))).first

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from dumping import IDS, REFERENCES, blamed, dumped, merged
+from plain_numpy import softmax
 from safetensors.numpy import load_file
 from small import Arrays
 
@@ -34,11 +35,6 @@ def of(family: str) -> tuple[Model, Arrays]:
 
 def diagnosed(family: str, arrays: Arrays) -> Diagnosis:
     return diagnose(dumped(arrays), of(family)[0])
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    powers = np.exp(x - x.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

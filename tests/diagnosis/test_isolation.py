@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from dumping import GGML, IDS, REFERENCES, batched, blamed, computed, dumped, hidden_states, model_of, renamed
+from plain_numpy import softmax
 from safetensors.numpy import load_file
 from small import encoder
 
@@ -81,11 +82,10 @@ def test_a_step_that_is_right_and_not_used_is_missed() -> None:
     at, steps, model = "decoder.0.self_attention", computed("llama"), model_of("llama")
     key, scores = (np.asarray(steps[f"{at}.{name}"], np.float64) for name in ("key", "scaled"))
     query = np.asarray(steps[f"{at}.query_rotated"], np.float64)
-    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     head = np.asarray(model.weights.get("output.logits.weight", model.program(1).shape("output.logits.weight")))
     planted = {
         f"{at}.scores": (query @ np.repeat(key, len(query) // len(key), axis=0).swapaxes(-1, -2), "rotary-missing"),
-        f"{at}.weights": (shares / shares.sum(axis=-1, keepdims=True), "mask-missing"),
+        f"{at}.weights": (softmax(scores), "mask-missing"),
         "output.logits": (np.asarray(steps["decoder.1.output"]) @ head, "norm-missing"),
         f"{at}.scaled": (np.asarray(steps[f"{at}.scores"]) / 7, None),  # what is there is not blamed
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dumping import IDS, blamed, computed, dump_of, model_of, rows
+from plain_numpy import softmax
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
@@ -49,8 +50,7 @@ def test_a_final_norm_after_the_layers_is_that_of_the_stack(tmp_path: Path) -> N
 
 def test_softmax_after_the_logits_is_that_of_the_model_and_an_output_that_of_its_section(tmp_path: Path) -> None:
     logits = computed("post")["output.logits"]
-    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    text = f"Layer 1\n===== Output =====\nlogits:\n{rows(logits)}softmax:\n{rows(shares)}"
+    text = f"Layer 1\n===== Output =====\nlogits:\n{rows(logits)}softmax:\n{rows(softmax(logits))}"
     assert list(steps(diagnosed(text, tmp_path)).values()) == ["output.logits", "output.probabilities"]
     # an output is that of the section that it stands in
     arrays = computed("post")

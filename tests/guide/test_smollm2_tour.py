@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from plain_numpy import softmax
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.logit_lens import lens_of
@@ -80,8 +81,7 @@ def test_the_likeliest_words_are_those_and_known_after_the_last_layer_alone():
     shares = {}
     for depth in lens.depths:
         logits = np.asarray(lens.logits(traced, depth, range(4, 5)), np.float64).reshape(-1)
-        spread = np.exp(logits - logits.max())
-        shares[depth.layer] = spread / spread.sum()
+        shares[depth.layer] = softmax(logits)
     assert [layer for layer, each in shares.items() if each.argmax() == FRANCE.column] == [29]
     said = numbers("late")
     assert f"{shares[28][FRANCE.column]:.2f}" == said[0]

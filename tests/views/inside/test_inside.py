@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from op_cases import CASES
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.explanation import Explanation
@@ -18,9 +17,6 @@ from tui_transformer.views.inside import INSIDES, drawn, inside_of
 from tui_transformer.views.inside.cell import Cell, written
 from tui_transformer.views.inside.parts import Bars, Curve, Equation, Inside, Note, Product, Turn, Weighted
 from tui_transformer.views.step_view import Labels
-
-sys.path.append(str(Path(__file__).parents[2] / "engine"))
-from op_cases import CASES
 
 ITEM = 0
 SESSION = open_session(ModelOptions(model="question"), None, None)
