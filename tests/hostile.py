@@ -51,7 +51,10 @@ def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy
 
 
 def hold_file(count: int, path: Path, data: st.SearchStrategy[bytes], read: Callable[[], Any], *others: Path) -> None:
-    """A file is read whatever is in it, or refused in one line that names it, or one of the others."""
+    """A file is read whatever is in it, or refused in one line that names it, or one of the others.
+
+    What is asked of what was read, the reader asks itself.
+    """
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
@@ -114,6 +117,18 @@ def changed(draw: st.DrawFn, document: Any) -> Any:
 def as_json(document: Any) -> bytes:
     """A JSON file; what cannot be written as UTF-8 is escaped."""
     return json.dumps(document).encode()
+
+
+def broken_json(document: Any) -> st.SearchStrategy[bytes]:
+    """A JSON file with other values, or that is damaged."""
+    return st.one_of(changed(document).map(as_json), damaged(as_json(document)))
+
+
+def broken_tensors(raw: bytes) -> st.SearchStrategy[bytes]:
+    """A file of safetensors with other values in its header, or that is damaged."""
+    begin = 8 + int.from_bytes(raw[:8], "little")
+    headers = changed(json.loads(raw[8:begin])).map(as_json)
+    return st.one_of(headers.map(lambda text: len(text).to_bytes(8, "little") + text + raw[begin:]), damaged(raw))
 
 
 @st.composite

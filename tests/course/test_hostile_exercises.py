@@ -17,14 +17,13 @@ WHOLE = (open_course().find("cross-entropy").folder / "about.toml").read_bytes()
 
 @COUNTS
 def test_broken_exercises(tmp_path, count):
-    path = tmp_path / "about.toml"
+    def read() -> None:
+        exercise = read_exercise(tmp_path)
+        assert exercise.inputs
+        assert exercise.answers
+        assert exercise.function.isidentifier()
 
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        exercise = read_or_refused(lambda: read_exercise(tmp_path), path)
-        assert exercise is None or (exercise.inputs and exercise.answers and exercise.function.isidentifier())
-
-    hold(count, check, data=damaged(WHOLE))
+    hold_file(count, tmp_path / "about.toml", damaged(WHOLE), read)
 
 
 @COUNTS

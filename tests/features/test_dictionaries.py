@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import COUNTS, as_json, changed, damaged, hold_file
-from hypothesis import strategies as st
+from hostile import COUNTS, as_json, broken_json, broken_tensors, damaged, hold_file
 from placing import FOLDERS, HERE, expected, loaded
 from safetensors.numpy import load_file, save_file
 
@@ -169,9 +168,7 @@ def used(folder: Path) -> np.ndarray:
 def test_broken_settings(tmp_path: Path, count: int, name: str) -> None:
     folder = Path(shutil.copytree(HERE / name, tmp_path / name))
     path = folder / "cfg.json"
-    settings = json.loads(path.read_text())
-    broken = st.one_of(changed(settings).map(as_json), damaged(as_json(settings)))
-    hold_file(count, path, broken, lambda: used(folder), *folder.iterdir())
+    hold_file(count, path, broken_json(json.loads(path.read_text())), lambda: used(folder), *folder.iterdir())
 
 
 @COUNTS
@@ -189,17 +186,8 @@ def test_broken_settings(tmp_path: Path, count: int, name: str) -> None:
 def test_broken_weights(tmp_path: Path, count: int, name: str, file: str) -> None:
     folder = Path(shutil.copytree(HERE / name, tmp_path / name))
     path = folder / file
-    raw = path.read_bytes()
-    length = int.from_bytes(raw[:8], "little")
-
-    def with_header(document: object) -> bytes:
-        text = as_json(document)
-        return len(text).to_bytes(8, "little") + text + raw[8 + length :]
-
-    broken = damaged(raw)
-    if file.endswith(".safetensors"):
-        broken = st.one_of(changed(json.loads(raw[8 : 8 + length])).map(with_header), broken)
-    hold_file(count, path, broken, lambda: used(folder), folder, *folder.iterdir())
+    broken = broken_tensors if file.endswith(".safetensors") else damaged
+    hold_file(count, path, broken(path.read_bytes()), lambda: used(folder), folder, *folder.iterdir())
 
 
 LABELS = [{"index": "12", "description": "the sea"}, {"feature": 3, "label": "ships"}]
@@ -210,9 +198,8 @@ LABELS = [{"index": "12", "description": "the sea"}, {"feature": 3, "label": "sh
 def test_broken_labels(tmp_path: Path, count: int, name: str) -> None:
     path = tmp_path / name
     right = {
-        "a.json": as_json(LABELS),
         "a.jsonl": b"".join(as_json(each) + b"\n" for each in LABELS),
         "a.csv": b"feature,label\n12,the sea\n3,ships\n",
-    }[name]
-    broken = st.one_of(changed(LABELS).map(as_json), damaged(right)) if name == "a.json" else damaged(right)
+    }
+    broken = damaged(right[name]) if name in right else broken_json(LABELS)
     hold_file(count, path, broken, lambda: read_labels(path))

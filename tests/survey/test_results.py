@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
-from hypothesis import strategies as st
+from hostile import COUNTS, broken_json, damaged, hold, hold_file, read_or_refused
 
 from tui_transformer.analysis.survey.measures import Asked
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sums
@@ -115,9 +114,7 @@ WHOLE = Results.of(
 
 def use(path: Path) -> None:
     """Read results; what is read can be shown."""
-    results = read_or_refused(lambda: read_results(path), path)
-    if results is None:
-        return
+    results = read_results(path)
     for row in results.rows:
         assert row.mean is None or math.isfinite(row.mean)
     survey = Survey(results)
@@ -128,23 +125,13 @@ def use(path: Path) -> None:
             survey.examples(row)
 
 
-def broken(path: Path, count: int, data: st.SearchStrategy[bytes], whole: Path) -> None:
-    """Results of which a file is damaged."""
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        use(whole)
-
-    hold(count, check, data=data)
-
-
 @COUNTS
 @pytest.mark.parametrize("ending", ENDINGS[::2])
 def test_broken_tables(tmp_path, ending, count):
     path = tmp_path / f"survey.{ending}"
     write_results(path, WHOLE)
     examples_path(path).unlink()
-    broken(path, count, damaged(path.read_bytes()), path)
+    hold_file(count, path, damaged(path.read_bytes()), lambda: use(path))
 
 
 @COUNTS
@@ -152,7 +139,7 @@ def test_broken_examples_beside_a_table(tmp_path, count):
     path = tmp_path / "survey.csv"
     write_results(path, WHOLE)
     examples = examples_path(path)
-    broken(examples, count, damaged(examples.read_bytes()), path)
+    hold_file(count, examples, damaged(examples.read_bytes()), lambda: use(path), path)
     os.truncate(examples, 3 << 30)
     with pytest.raises(InputError, match=r"survey\.examples\.csv: larger than"):
         read_results(path)
@@ -162,7 +149,7 @@ def test_broken_examples_beside_a_table(tmp_path, count):
 def test_broken_documents(tmp_path, count):
     path = tmp_path / "survey.json"
     whole = {name: [dataclasses.asdict(each) for each in getattr(WHOLE, name)] for name in ("rows", "examples")}
-    broken(path, count, st.one_of(changed(whole).map(as_json), damaged(as_json(whole))), path)
+    hold_file(count, path, broken_json(whole), lambda: use(path))
 
 
 @COUNTS

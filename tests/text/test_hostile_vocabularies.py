@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
+from hostile import COUNTS, as_json, broken_json, changed, damaged, hold, hold_file, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.errors import InputError
@@ -35,11 +35,9 @@ LISTS = {
 }
 
 
-def use(path: Path, *siblings: Path, load: Callable[[Path], Vocabulary] = load_vocabulary) -> None:
+def use(path: Path, load: Callable[[Path], Vocabulary] = load_vocabulary) -> None:
     """Read a vocabulary; what is read cuts a text and puts it together again."""
-    words = read_or_refused(lambda: load(path), path, *siblings)
-    if words is None:
-        return
+    words = load(path)
     assert 0 < words.size <= 2_000_000
     assert words.pad_id is None or 0 <= words.pad_id < words.size
     words.reading(0)
@@ -54,12 +52,7 @@ def use(path: Path, *siblings: Path, load: Callable[[Path], Vocabulary] = load_v
 @pytest.mark.parametrize("name", LISTS)
 def test_broken_lists(tmp_path, name, count):
     path = tmp_path / name
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        use(path)
-
-    hold(count, check, data=st.one_of(damaged(LISTS[name]), st.binary(max_size=200)))
+    hold_file(count, path, st.one_of(damaged(LISTS[name]), st.binary(max_size=200)), lambda: use(path))
 
 
 BYTE_PAIRS = json.loads(build_bpe(LINES, 300).vocabulary.file()[1])
@@ -98,15 +91,10 @@ TOKENIZERS = _tokenizers()
 @COUNTS
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_broken_tokenizer_files(tmp_path, kind, count):
-    path, data = tmp_path / "tokenizer.json", as_json(TOKENIZERS[kind])
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        use(path)
-
-    path.write_bytes(data)
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(as_json(TOKENIZERS[kind]))
     assert load_vocabulary(path).size
-    hold(count, check, data=st.one_of(changed(TOKENIZERS[kind]).map(as_json), damaged(data)))
+    hold_file(count, path, broken_json(TOKENIZERS[kind]), lambda: use(path))
 
 
 FOLDER: dict[str, Any] = {
@@ -129,19 +117,15 @@ def test_broken_files_beside_a_vocabulary(tmp_path, broken, count):
     (tmp_path / "merges.txt").write_text(MERGES)
     path = tmp_path / "vocab.json"
     assert load_vocabulary(path).size
-
-    def check(data: bytes) -> None:
-        (tmp_path / broken).write_bytes(data)
-        use(path, *map(tmp_path.joinpath, (*FOLDER, "merges.txt")))
-
-    good = (tmp_path / broken).read_bytes()
-    hold(count, check, data=damaged(good) if broken == "merges.txt" else changed(FOLDER[broken]).map(as_json))
+    data = damaged(MERGES.encode()) if broken == "merges.txt" else changed(FOLDER[broken]).map(as_json)
+    hold_file(count, tmp_path / broken, data, lambda: use(path), *map(tmp_path.joinpath, (*FOLDER, "merges.txt")))
 
 
 @COUNTS
 @pytest.mark.parametrize("broken", ["added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"])
 def test_broken_files_beside_word_pieces(tmp_path, broken, count):
-    (tmp_path / "vocab.txt").write_text(PIECES)
+    path = tmp_path / "vocab.txt"
+    path.write_text(PIECES)
     documents: dict[str, Any] = {
         "added_tokens.json": {"<extra>": 7},
         "special_tokens_map.json": {"cls_token": "[CLS]", "unk_token": "[UNK]", "sep_token": {"content": "[SEP]"}},
@@ -149,12 +133,8 @@ def test_broken_files_beside_word_pieces(tmp_path, broken, count):
     }
     for name, document in documents.items():
         (tmp_path / name).write_bytes(as_json(document))
-
-    def check(document: Any) -> None:
-        (tmp_path / broken).write_bytes(as_json(document))
-        use(tmp_path / "vocab.txt", *map(tmp_path.joinpath, documents))
-
-    hold(count, check, document=changed(documents[broken]))
+    data = changed(documents[broken]).map(as_json)
+    hold_file(count, tmp_path / broken, data, lambda: use(path), path, *map(tmp_path.joinpath, documents))
 
 
 @COUNTS
@@ -171,15 +151,13 @@ def test_broken_sentence_pieces(tmp_path, name, count):
         normalization_rule_name="identity",
         **ids,
     )
-
     path = tmp_path / name
 
-    def check(data: bytes) -> None:
+    def read() -> None:
         sentence_pieces.processor.cache_clear()
-        path.write_bytes(data)
         use(path)
 
-    hold(count, check, data=damaged(out.getvalue()))
+    hold_file(count, path, damaged(out.getvalue()), read)
 
 
 def test_what_is_built_is_read_again(tmp_path):
@@ -207,9 +185,11 @@ GGUF: dict[str, dict[str, Any]] = {
 @COUNTS
 @pytest.mark.parametrize("kind", GGUF)
 def test_broken_vocabularies_of_gguf_files(tmp_path, kind, count):
+    path = tmp_path / "words.gguf"
+
     def check(entries: Any) -> None:
-        given = entries if isinstance(entries, dict) else {}
-        use(tmp_path / "words.gguf", load=lambda path: load_gguf_vocabulary(gguf(path, {"model": kind} | given)))
+        file = gguf(path, {"model": kind} | (entries if isinstance(entries, dict) else {}))
+        read_or_refused(lambda: use(path, lambda _: load_gguf_vocabulary(file)), path)
 
     hold(count, check, entries=changed(GGUF[kind]))
 
