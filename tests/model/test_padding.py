@@ -13,7 +13,7 @@ from tui_transformer.model.texts import padded
 
 DECODERS = (
     *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "mistral-window"),
-    *("gemma3", "olmo3", "falcon", "bloom", "opt"),
+    *("qwen2", "qwen2-window", "qwen3", "gemma2", "gemma3", "olmo3", "falcon", "bloom", "opt"),
 )
 SENTENCE, PADS = [12, 10, 9, 15, 4], 3
 LENGTH = len(SENTENCE) + PADS
@@ -31,7 +31,7 @@ def decoder(request) -> Model:
 
 def batch(pad: int, *, left: bool) -> tuple[list[list[int]], list[list[int]]]:
     """The sentence with padding, beside one without, and their mask."""
-    pads, other = [pad] * PADS, [7] * LENGTH
+    pads, other = [pad] * PADS, [*range(7, 7 + LENGTH)]
     row, mask = (pads + SENTENCE, [0] * PADS + [1] * 5) if left else (SENTENCE + pads, [1] * 5 + [0] * PADS)
     return [row, other], [mask, [1] * LENGTH]
 
@@ -47,6 +47,7 @@ def test_a_padded_sentence_of_a_decoder_is_what_it_is_alone(decoder, left):
     trace, alone = decoder.trace(ids=ids, mask=mask), decoder.trace(ids=SENTENCE)
     for step in ("embedding.output", "decoder.0.output", alone.program.logits):
         np.testing.assert_allclose(real(trace[step], left=left), alone[step], atol=1e-11)
+    np.testing.assert_allclose(trace[step][1], decoder.trace(ids=ids[1])[step], atol=1e-11)
     weights = trace["decoder.0.self_attention.weights"][0]
     at = slice(PADS, None) if left else slice(None, -PADS)
     np.testing.assert_allclose(weights[:, at, at], alone["decoder.0.self_attention.weights"], atol=1e-12)

@@ -18,7 +18,7 @@ INPUTS = frozenset({"text", "input_ids", "decoder_input_ids"})
 ARRAY = re.compile(r"(decoder_|cross_)?(hidden|attention|router)_(\d+)")
 
 
-CLASSIFIERS = REFERENCES.parent / "classifiers"
+OTHERS = REFERENCES.parent / "classifiers", REFERENCES.parent / "sentences"
 NOT_STORED = {"tokens", "decoder.tokens"}
 
 
@@ -27,9 +27,9 @@ def family(request):
     return request.param
 
 
-@pytest.fixture(params=sorted(path for above in (REFERENCES, CLASSIFIERS) for path in above.iterdir()), ids=str)
+@pytest.fixture(params=sorted(path for above in (REFERENCES, *OTHERS) for path in above.iterdir()), ids=str)
 def opened(request) -> Model:
-    """Each of the references, and of the classifiers."""
+    """Each of the references, of the classifiers and of the models of sentences."""
     return in_float64(request.param)
 
 
@@ -117,17 +117,6 @@ def test_steps_have_their_names_and_use_every_tensor_of_the_file(family):
     assert program.aliases["decoder.1.output"] == "decoder.1.feed_forward.residual"
     assert program.step("embedding.output").shape == program.step("decoder.norm").shape
     assert program.weight_count() == sum(array.size for array in reference_of(family).tensors().values())
-
-
-@pytest.mark.parametrize("family", LAYERS)
-def test_a_padded_batch_gives_the_rows_of_its_sentences(family, changed):
-    checkpoint = reference_of(family)
-    ids = checkpoint.expected["input_ids"].tolist()
-    pad = next(i for i in range(1, 100) if i not in ids)
-    padded = changed(family, pad_token_id=pad).trace(ids=[ids, [*ids[:5], *[pad] * (len(ids) - 5)]])
-    np.testing.assert_allclose(padded["output.logits"][0], checkpoint.trace()["output.logits"], atol=1e-12)
-    short = checkpoint.model().trace(ids=ids[:5])
-    np.testing.assert_allclose(padded["output.logits"][1, :5], short["output.logits"], atol=1e-12)
 
 
 # The models that come with the program
