@@ -6,7 +6,7 @@ import json
 import shutil
 import tracemalloc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent / "references"
@@ -45,6 +46,13 @@ def trace_of(where: Path | str, ids: Any = IDS, decoder_ids: Any = (2, 3, 4), **
     """What such a model computes of token IDs; the second ones are for a decoder beside an encoder."""
     model = in_float64(where)
     return model.trace(ids=ids, decoder_ids=decoder_ids if model.has_decoder else None, **options)
+
+
+def with_weights(model: Model, change: Callable[[str, np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Model:
+    """The model with weights that are changed as they are read, each by its name."""
+    read = model.weights.read
+    weights = Weights(model.backend, lambda name, shape: change(name, read(name, shape)))
+    return replace(model, weights=weights)
 
 
 def reference_of(family: str) -> Reference:

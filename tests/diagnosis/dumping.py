@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from reference import with_weights
 from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import First
 from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.dumps.dump import FLOAT16, FLOAT32, Dump, Precision, Tensor, held
-from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.model import Model
 
 REFERENCES = Path(__file__).parent.parent / "references"
@@ -31,20 +30,13 @@ def model_of(name: str) -> Model:
     if name == "llama":
         return Model.load(REFERENCES / "llama")
     where, settings = MODELS[name]
-    model = Model.load(where, **SIZES, **settings)
-    return dataclasses.replace(model, weights=Weights(model.backend, _with_norms(model.weights.read)))
+    return with_weights(Model.load(where, **SIZES, **settings), _with_norms)
 
 
-def _with_norms(read: Reader) -> Reader:
+def _with_norms(name: str, weight: np.ndarray) -> np.ndarray:
     """γ and β that are neither 1 nor 0, so that leaving them out is seen."""
-
-    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
-        if ".norm." not in name:
-            return read(name, shape)
-        generator = np.random.default_rng(zlib.crc32(name.encode()))
-        return generator.normal(1.0, 0.3, shape).astype(np.float32)
-
-    return reader
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    return generator.normal(1.0, 0.3, weight.shape).astype(np.float32) if ".norm." in name else weight
 
 
 def computed(name: str, fault: str = "") -> Arrays:

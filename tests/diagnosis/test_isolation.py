@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 from dumping import GGML, IDS, REFERENCES, batched, blamed, computed, dumped, hidden_states, model_of, renamed
 from plain_numpy import softmax
+from reference import with_weights
 from safetensors.numpy import load_file
 from small import encoder
 
@@ -18,7 +18,6 @@ from tui_transformer.diagnosis.diagnosis import describe_factor, factor_of_sizes
 from tui_transformer.diagnosis.dumps.dump import FLOAT32, Precision
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import reference_values
-from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
 
@@ -51,15 +50,13 @@ def test_of_several_mistakes_that_fit_the_best_is_named(
 
 def only_queries_biased() -> Model:
     """A model of which no other projection than that of the queries has a bias that is not 0."""
-    model = model_of("post")
-    read = model.weights.read
 
-    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    def biased(name: str, weight: np.ndarray) -> np.ndarray:
         if name.endswith("query.bias"):
-            return np.linspace(-1, 1, *shape).astype(np.float32)
-        return np.zeros(shape, np.float32) if name.endswith(".bias") else read(name, shape)
+            return np.linspace(-1, 1, len(weight)).astype(np.float32)
+        return np.zeros_like(weight) if name.endswith(".bias") else weight
 
-    return dataclasses.replace(model, weights=Weights(model.backend, reader))
+    return with_weights(model_of("post"), biased)
 
 
 def test_a_mistake_that_reaches_no_further_than_it_must_is_named() -> None:

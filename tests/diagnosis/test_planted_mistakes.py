@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from dumping import IDS, PARTS, blamed, computed, dumped, hidden_states, in_few_bits, model_of
+from reference import with_weights
 from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import diagnose
 from tui_transformer.diagnosis.diagnosis import First
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dump, Precision, held
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
 ALL = ("post", "pre", "llama")
@@ -136,19 +136,14 @@ def test_a_row_without_a_key_and_parts_that_are_read_for_others_are_named_in_eve
 # Numbers that do not fit
 
 
-def with_larger_queries(name: str, by: float) -> Model:
-    model = model_of(name)
-    read = model.weights.read
-
-    def reader(weight: str, shape: tuple[int, ...]) -> np.ndarray:
-        return read(weight, shape) * np.float32(by if weight.endswith(".query.weight") else 1.0)
-
-    return dataclasses.replace(model, weights=Weights(model.backend, reader))
-
-
 @np.errstate(all="ignore")
 def large(name: str, by: float, fault: str, dtype: type) -> tuple[Arrays, Model]:
-    model = with_larger_queries(name, by)
+    """What is computed of larger queries, and the model that has them."""
+
+    def larger(weight: str, array: np.ndarray) -> np.ndarray:
+        return array * np.float32(by if weight.endswith(".query.weight") else 1.0)
+
+    model = with_weights(model_of(name), larger)
     return (llama if name == "llama" else encoder)(model, IDS, frozenset({fault} - {""}), dtype), model
 
 

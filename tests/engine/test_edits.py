@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from comparing import assert_same
-from reference import IDS, in_float64
+from reference import IDS, in_float64, with_weights
 
 from tui_transformer import generate
 from tui_transformer.engine.changes import Add, Apply, Project, Scale, Set
@@ -15,7 +13,6 @@ from tui_transformer.engine.edits import Ablate, Edit, Patch, how_set
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
@@ -49,13 +46,13 @@ def changed_names(trace: Trace, other: Trace) -> set[str]:
     ],
 )
 def test_an_edited_weight_is_as_a_model_with_that_weight(model, trace, weight, index):
-    def read(name, shape):
-        array = np.array(model.weights.read(name, shape))
+    def change(name, array):
+        array = np.array(array)
         if name == weight:
             array[index] = 0.75
         return array
 
-    wanted = replace(model, weights=Weights(model.backend, read)).trace(ids=IDS)
+    wanted = with_weights(model, change).trace(ids=IDS)
     edited = trace.edited([Edit(weight, index, 0.75)])
     assert edited[weight][index] == 0.75
     assert changed_names(trace, edited)
