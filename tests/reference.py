@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
@@ -53,6 +55,14 @@ def with_weights(model: Model, change: Callable[[str, np.ndarray[Any, Any]], np.
     read = model.weights.read
     weights = Weights(model.backend, lambda name, shape: change(name, read(name, shape)))
     return replace(model, weights=weights)
+
+
+def slope(trace: Trace, name: str, index: tuple[int, ...], targets: Any, smoothing: float = 0.0) -> float:
+    """∂loss by central differences in one cell."""
+    value, width = float(trace[name][index]), 1e-5
+    moved = (trace.edited([Edit(name, index, value + move)]) for move in (-width, width))
+    low, high = (gradients(each, targets, smoothing).loss for each in moved)
+    return (high - low) / (2 * width)
 
 
 def reference_of(family: str) -> Reference:
