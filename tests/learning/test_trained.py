@@ -92,7 +92,7 @@ def test_the_copy_model_has_induction_heads_and_an_untrained_one_has_none():
     for line in lines_of("copy", 5, FRESH):
         ids = list(trained.encode(line).ids)
         assert induction(trained, ids) > 0.4
-        assert induction(trained, ids) > 2 * induction(untrained, ids)
+        assert induction(untrained, ids) < 0.2
 
 
 @pytest.mark.parametrize("seed", [0, 3])

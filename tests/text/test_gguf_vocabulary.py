@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import Any
@@ -31,22 +30,6 @@ def file_of(kind: str, tokens: list[str], **entries: Any) -> GgufFile:
     return GgufFile(Path("words.gguf"), {KEY + key: value for key, value in metadata.items()}, {}, 0)
 
 
-def sentence_pieces(kind: str, size: int):
-    library = pytest.importorskip("sentencepiece")
-    model = io.BytesIO()
-    library.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES * 3),
-        model_writer=model,
-        model_type=kind,
-        vocab_size=size,
-        byte_fallback=kind == "bpe",
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        minloglevel=2,
-    )
-    return library.SentencePieceProcessor(model_proto=model.getvalue())
-
-
 def entries_of(pieces) -> dict[str, Any]:
     """The entries that llama.cpp's converter writes for a SentencePiece model."""
     count = range(pieces.get_piece_size())
@@ -61,8 +44,10 @@ def entries_of(pieces) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "name", "size"), [("bpe", "llama", 340), ("unigram", "t5", 50)])
-def test_sentence_pieces_are_those_of_the_library(kind, name, size):
-    pieces = sentence_pieces(kind, size)
+def test_sentence_pieces_are_those_of_the_library(kind, name, size, train):
+    ways = {"model_type": kind, "byte_fallback": kind == "bpe", "remove_extra_whitespaces": False}
+    model = train(LINES * 3, vocab_size=size, normalization_rule_name="identity", **ways)
+    pieces = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_proto=model)
     tokens = [pieces.id_to_piece(i) for i in range(pieces.get_piece_size())]
     entries = entries_of(pieces)
     tokenizer = tokenizer_for(load_gguf_vocabulary(file_of(name, tokens, **entries)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -139,25 +138,15 @@ def test_broken_files_beside_word_pieces(tmp_path, broken, count):
 
 @COUNTS
 @pytest.mark.parametrize("name", ["spiece.model", "tokenizer.model"])
-def test_broken_sentence_pieces(tmp_path, name, count):
-    library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
-    out = io.BytesIO()
+def test_broken_sentence_pieces(tmp_path, name, count, train):
     ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1} if name == "spiece.model" else {}
-    library.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES * 10),
-        model_writer=out,
-        vocab_size=30,
-        minloglevel=5,
-        normalization_rule_name="identity",
-        **ids,
-    )
     path = tmp_path / name
 
     def read() -> None:
         sentence_pieces.processor.cache_clear()
         use(path)
 
-    hold_file(count, path, damaged(out.getvalue()), read)
+    hold_file(count, path, damaged(train(LINES * 10, normalization_rule_name="identity", **ids)), read)
 
 
 def test_what_is_built_is_read_again(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sys
@@ -27,15 +26,7 @@ GERMAN = ["Die Wellen schlugen an das Ufer!", "Ein Hund und ein Kind sind im Hau
 
 
 @pytest.fixture(scope="module")
-def trained() -> dict[str, bytes]:
-    library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
-
-    def train(text: list[str], **options: object) -> bytes:
-        out = io.BytesIO()
-        settings = {"vocab_size": SIZE, "minloglevel": 5} | options
-        library.SentencePieceTrainer.train(sentence_iterator=iter(text), model_writer=out, **settings)
-        return out.getvalue()
-
+def trained(train: Callable[..., bytes]) -> dict[str, bytes]:
     ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
     return {
         "source.spm": train(ENGLISH),
