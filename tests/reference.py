@@ -30,12 +30,12 @@ def with_settings(folder: Path, family: str, **settings: object) -> Path:
     return reconfigured(folder, **settings)
 
 
-def reconfigured(folder: Path, **settings: object) -> Path:
-    """The folder, in whose configuration these settings are changed, or left out."""
-    path = folder / "config.json"
+def reconfigured(where: Path, **settings: object) -> Path:
+    """The file of settings, or the folder that has one, in which these are changed, or left out."""
+    path = where / "config.json" if where.is_dir() else where
     config = json.loads(path.read_text()) | settings
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not LEFT_OUT}))
-    return folder
+    return where
 
 
 def in_float64(where: Path | str, **settings: Any) -> Model:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from ended import ended
-from reference import REFERENCES, in_float64
+from reference import REFERENCES, in_float64, with_settings
 
 from tui_transformer import InputError, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, nodes
@@ -194,10 +192,7 @@ def test_the_estimate_is_how_the_metric_begins_to_move(name):
 
 def test_the_estimate_is_exact_where_all_is_linear(tmp_path):
     """Where the stream is far smaller than ε, a layer norm divides by a constant."""
-    folder = shutil.copytree(REFERENCES / "vanilla-decoder", tmp_path / "linear")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"norm_epsilon": 0.5}))
-    model = in_float64(folder)
+    model = in_float64(with_settings(tmp_path / "linear", "vanilla-decoder", norm_epsilon=0.5))
     ends = ("embedding.tokens.weight", "embedding.positions.weight", "output.weight", "output.bias")
     small = [Scale(name, 1e-4) for name in model.program(5).weights if name.endswith(ends)]
     own, other = (model.trace(ids=ids).edited(small) for ids in (OWN, OTHER))

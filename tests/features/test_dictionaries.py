@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hostile import COUNTS, as_json, broken_json, broken_tensors, damaged, hold_file
 from placing import FOLDERS, HERE, expected, loaded
+from reference import reconfigured
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError, UsageError
@@ -29,11 +30,6 @@ def copied(tmp_path: Path):
         return Path(shutil.copytree(HERE / name, tmp_path / name))
 
     return copy
-
-
-def change(folder: Path, **settings: object) -> None:
-    path = folder / "cfg.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -75,7 +71,7 @@ def test_a_dictionary_says_what_it_is(copied) -> None:
     assert (features.count, features.width, features.is_cross) == (96, 32, True)
     # a hook is kept as the file says it
     folder = copied("saelens-standard")
-    change(folder, metadata={"hook_name": "blocks.8.hook_resid_pre"})
+    reconfigured(folder / "cfg.json", metadata={"hook_name": "blocks.8.hook_resid_pre"})
     features = Features.load(folder)
     assert features.hook == "blocks.8.hook_resid_pre"
     for shape in ((32,), (0, 32), (2, 3, 32)):  # of activations
@@ -108,7 +104,7 @@ def test_what_was_read_is_asked_for_in_its_width() -> None:
 )
 def test_settings_that_are_not_computed_are_named(copied, settings: dict[str, object], says: str) -> None:
     folder = copied("saelens-standard")
-    change(folder, **settings)
+    reconfigured(folder / "cfg.json", **settings)
     with pytest.raises(InputError, match=r"cfg\.json|sae_weights") as error:
         Features.load(folder)
     assert says in str(error.value)
@@ -136,7 +132,7 @@ def test_folders_in_which_a_layer_is_missing_or_too_much_are_refused(copied, tmp
     with pytest.raises(InputError, match="no NPZ file"):
         Features.load(folder)
     folder = copied("sparsify-groupmax")
-    change(folder, k=7)
+    reconfigured(folder / "cfg.json", k=7)
     with pytest.raises(InputError, match="96 features are not 7 groups"):
         Features.load(folder)
     # something else

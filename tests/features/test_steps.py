@@ -5,7 +5,6 @@ What follows from a changed feature is worked out by hand, x − f W_dec[f], and
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from placing import FED, FOLDERS, HERE, IDS, STREAM, expected, loaded, model, place_of
+from reference import reconfigured
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer import Features, InputError, Patch, Scale, Set, generate
@@ -201,8 +201,7 @@ def test_a_setting_is_changed_and_features_stay_where_several_dictionaries_are_a
 def hooked(tmp_path: Path):
     def make(name: str, **settings: object) -> Features:
         folder = Path(shutil.copytree(HERE / name, tmp_path / f"{name}-{len(list(tmp_path.iterdir()))}"))
-        path = folder / "cfg.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+        reconfigured(folder / "cfg.json", **settings)
         return Features.load(folder)
 
     return make

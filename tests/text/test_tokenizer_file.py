@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import reconfigured
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
@@ -255,11 +256,6 @@ def refusal(path: Path) -> str:
     return text
 
 
-def changed(path: Path, **parts: Any) -> Path:
-    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
-    return path
-
-
 BROKEN = {
     "empty": "",
     "an object": "{}",
@@ -282,19 +278,19 @@ def test_a_broken_file_is_refused_and_a_missing_one_named(tmp_path):
 
 def test_no_vocabulary_and_a_huge_id_are_refused(word_pieces):
     model = json.loads(word_pieces.read_text())["model"]
-    huge = changed(word_pieces, model=model | {"vocab": {"[UNK]": 0, "a": 4_000_000_000}}, added_tokens=[])
+    huge = reconfigured(word_pieces, model=model | {"vocab": {"[UNK]": 0, "a": 4_000_000_000}}, added_tokens=[])
     assert "has IDs up to 4,000,000,000" in refusal(huge)
-    assert "has IDs up to -1" in refusal(changed(word_pieces, model=model | {"vocab": {}}))
+    assert "has IDs up to -1" in refusal(reconfigured(word_pieces, model=model | {"vocab": {}}))
 
 
 def test_added_tokens_that_are_not_there_are_refused(unigram):
     processor = json.loads(unigram.read_text())["post_processor"]
     assert "adds '</s>' to every text and does not say" in refusal(
-        changed(unigram, post_processor=processor | {"special_tokens": {}})
+        reconfigured(unigram, post_processor=processor | {"special_tokens": {}})
     )
     outside = {"</s>": {"id": "</s>", "ids": [99], "tokens": ["</s>"]}}
     assert "adds token 99 to every text, and its IDs go up to 6" in refusal(
-        changed(unigram, post_processor=processor | {"special_tokens": outside})
+        reconfigured(unigram, post_processor=processor | {"special_tokens": outside})
     )
 
 
