@@ -184,12 +184,11 @@ def poster_of_a_weight() -> str:
     from tui_transformer.explorer.run import open_session
     from tui_transformer.model.options import ModelOptions
     from tui_transformer.report.poster import poster_svg
-    from tui_transformer.views.poster import place_words, poster
+    from tui_transformer.views.poster import poster
 
     session = open_session(ModelOptions("question", device="cpu"))
-    places = place_words(session.trace, session.labels)
-    root = poster(session.trace, f"{ATTENTION}.weights", (2, 0, 8), places, levels=4)
-    return poster_svg(root, str, f"{session.text} · question")
+    root = poster(session.trace, f"{ATTENTION}.weights", (2, 0, 8), session.labels, levels=4)
+    return poster_svg(root, f"{session.text} · question")
 
 
 def use_terminal(home: str) -> None:

@@ -130,8 +130,9 @@ PLANTED: list[tuple[str, str, str, Callable[[Arrays], Arrays]]] = [
         v[E] + v[f"{A}output"], v[f"{NORM}.weight"], v[f"{NORM}.bias"]))),
     ("cohere", "sublayers-in-sequence", "both read x", step(f"{E} {A}output", f"{F}hidden", lambda v: layer_norm(
         v[E] + v[f"{A}output"], v[f"{A}norm.weight"]) @ v[f"{F}hidden.weight"])),
-    ("bloom", "sublayers-parallel", "let it read the sum", step(f"embedding.norm {A}output", NORM, lambda v: layer_norm(
-        v["embedding.norm"], v[f"{NORM}.weight"], v[f"{NORM}.bias"]))),
+    ("bloom", "sublayers-parallel", "let it read the sum", lambda v: {f"{F}hidden": v[f"{F}hidden"]} | step(
+        f"embedding.norm {A}output", NORM, lambda v: layer_norm(
+            v["embedding.norm"], v[f"{NORM}.weight"], v[f"{NORM}.bias"]))(v)),
     ("gpt_neox", "qkv-cut", "thirds of the fused", step(f"{A}norm", Q, lambda v: thirds(v)[0])),
     ("bloom", "qkv-cut", "thirds of the fused", step(f"{A}norm {Q} {A}key {A}value", f"{A}scores", lambda v:
         thirds(v)[0] @ thirds(v)[1].transpose(0, 2, 1))),

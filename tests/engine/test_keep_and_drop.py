@@ -373,7 +373,7 @@ def test_an_edited_logit_is_in_windows_and_changes_its_row_of_probabilities():
 
 
 def test_a_weight_that_is_a_step_is_not_written_over_where_that_step_is_dropped():
-    model = Model.load(REFERENCES / "deberta-v2", device="cpu", dtype="float64")
+    model = in_float64("deberta-v2")
     wanted = model.trace(ids=IDS).to_dict()
     dropped = model.trace(ids=IDS, budget=0)
     for _ in range(2):

@@ -40,10 +40,14 @@ class Source:
         """Cells with their places, along the axes whose index is a range or None (all of it); the last is fastest."""
         pairs = zip(index, self.shape, strict=True)
         region = tuple(range(n) if i is None else i if isinstance(i, range) else range(i, i + 1) for i, n in pairs)
-        lengths = tuple(map(len, region))
+        varying = [axis for axis, i in enumerate(index) if not isinstance(i, int)]
 
         def place(term: int) -> Index:
-            return tuple(part[int(i)] for part, i in zip(region, np.unravel_index(term, lengths), strict=True))
+            at = [part.start for part in region]
+            for axis in reversed(varying):
+                term, further = (0, term) if axis == varying[0] else divmod(term, len(region[axis]))
+                at[axis] += further
+            return tuple(at)
 
         return Factor(self.name, place, self.read(region).reshape(-1))
 

@@ -246,7 +246,8 @@ def _of_segment(segment: Segment, changed: Sequence[Step]) -> Iterator[Sequence[
 
 def parallel_causes(segment: Segment) -> Iterator[Cause]:
     """The feed-forward layer reads x alone, or what the attention has been added to."""
-    program = segment.program
+    program, summed = segment.program, {step.name for step in segment.steps}
+    is_last = all(program.places.get(name, 0) < program.places[segment.target] for name in segment.given)
     sequence: list[Step] = []
     parallel: list[Step] = []
     for total in (step for step in program.steps if isinstance(step.op, Add) and last(step.name) == "residual"):
@@ -255,7 +256,9 @@ def parallel_causes(segment: Segment) -> Iterator[Cause]:
             between = replace(total, name=f"{total.name}.between", inputs=total.inputs[:2])
             sequence += [between, *_reading_sum(program, total, between)]
         elif total.sublayer.endswith("feed_forward") and before is not None and isinstance(before.op, Add):
+            alone = segment.target if before.name in summed and is_last else ""  # then the sum may be what is wrong
             norms = (step for step in program.readers(before.name) if isinstance(step.op, LayerNorm | RmsNorm))
+            norms = (step for step in norms if step.name != alone)
             parallel += [reading(step, before.inputs[0]) for step in norms if step.sublayer == total.sublayer]
     yield from (cause("sublayers-in-sequence", each) for each in _of_segment(segment, sequence))
     yield from (cause("sublayers-parallel", each) for each in _of_segment(segment, parallel))
