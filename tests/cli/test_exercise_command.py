@@ -47,6 +47,15 @@ def test_no_file_to_begin_with_takes_the_place_of_a_module_of_python(run: Run, t
     assert not written & sys.stdlib_module_names
 
 
+def test_an_answer_under_the_bare_name_of_its_exercise_is_found_where_no_other_is(run: Run) -> None:
+    Path("tokenize.py").write_text(run("exercise", "solution", "tokenize").out, encoding="utf-8")
+    run("exercise", "check", "tokenize", code=0)
+    checked = {each["exercise"]: each for each in run("exercise", "check", "--all", "--json", code=1).json}
+    assert checked["tokenize"]["passed"]
+    Path("tokenize_answer.py").write_text("", encoding="utf-8")
+    assert "has no function" in run("exercise", "check", "tokenize", code=1).out
+
+
 def test_hints_come_one_after_the_other_and_next_is_the_first_that_is_not_done(run: Run) -> None:
     shown = [run("exercise", "hint", "scores").out for _ in range(4)]
     assert [each.partition(":")[0] for each in shown] == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "hint 3 of 3"]

@@ -160,7 +160,7 @@ class Check(Place):
         if self.command is not None:
             finding = check_command(exercise, _words(self.command), self._limits())
         else:
-            path = self.file or Path(exercise.file)
+            path = self.file or exercise.answer(Path())
             if self.file is None and not path.exists():
                 raise InputError(f"{path}: no such file: begin with `tui-transformer exercise start {exercise.name}`")
             finding = check(exercise, path, self._limits())
@@ -192,9 +192,9 @@ class Check(Place):
             raise InputError(f"{shown_path(folder)}: no such folder: name the one with the answers")
         findings = []
         for each in self.opened().exercises:
-            if os.path.lexists(folder / each.file):
+            if os.path.lexists(path := each.answer(folder)):
                 try:
-                    findings.append(check(each, folder / each.file, self._limits()))
+                    findings.append(check(each, path, self._limits()))
                 except InputError as error:
                     findings.append(Finding(each.name, passed=False, says=str(error)))
             else:

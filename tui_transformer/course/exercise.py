@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -75,8 +76,13 @@ class Exercise:
     @property
     def file(self) -> str:
         """The name of the learner's file: none that Python would load in place of a module of its own."""
-        name = self.name.replace("-", "_")
-        return f"{name}_answer.py" if name in sys.stdlib_module_names else f"{name}.py"
+        plain = self.name.replace("-", "_")
+        return f"{plain}_answer.py" if plain in sys.stdlib_module_names else f"{plain}.py"
+
+    def answer(self, folder: Path) -> Path:
+        """The learner's file in a folder; where only that is there, one with the exercise's bare name."""
+        path, bare = folder / self.file, folder / f"{self.name.replace('-', '_')}.py"
+        return bare if not os.path.lexists(path) and os.path.lexists(bare) else path
 
     @property
     def solution(self) -> Path:
