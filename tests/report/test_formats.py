@@ -82,6 +82,52 @@ def test_svg_is_well_formed_and_has_every_label_that_fits() -> None:
         assert '<&">' in words
 
 
+def ends(figure: str) -> list[float]:
+    """How far each text of a figure is from its lower and right side, in pixels: below 0 of one that is cut."""
+    root, room = parsed(figure), list[float]()
+    for element in root.iter("{http://www.w3.org/2000/svg}text"):
+        long = cells("".join(element.itertext())) * 0.602 * float(element.get("font-size", 11))
+        x, y, anchor = float(element.attrib["x"]), float(element.attrib["y"]), element.get("text-anchor", "start")
+        if "rotate(-45" in element.get("transform", ""):
+            room.append(float(root.attrib["height"]) - y - long * math.sqrt(0.5))
+        elif "transform" not in element.attrib:
+            begins = x - long * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+            room += begins, float(root.attrib["width"]) - begins - long
+    return room
+
+
+def test_no_text_of_a_figure_is_cut() -> None:
+    values = np.full((300, 4), 0.001)
+    values[0, 0] = -1234.5678
+    view = _view(values, name="gradient of a step with a long name, " * 4)
+    assert min(ends(svg.view_svg(view))) >= 0
+    wide = _view(np.tile(values.T, (1, 4)))
+    assert "beyond: to -1235" in svg.view_svg(wide)
+    assert min(ends(svg.view_svg(wide))) >= 0
+    words = "mean over 7 of 9 queries that see 3 keys or more, " * 4
+    line = Series(words, (0.0, 1.0), (0.0, 1.0))
+    charts = (
+        BarChart(words, ("0 self_attention.query.weight",) * 3, (1.0, 2.0, 3.0)),
+        Histogram("", (0.0, 1.0), (3,), words),
+        LineChart("", words, "", (line, line)),
+        LineChart("", words[:123], "", (Series("", (0.0, 1.0), (0.0, 1.0)),)),
+    )
+    for chart in charts:
+        assert min(ends(chart_svg(chart))) >= 0
+
+
+def test_the_smallest_bar_on_a_log_scale_has_a_height() -> None:
+    for values in ((0.001, 1.0), (1.0,), (0.002, 0.001)):
+        figure = parsed(chart_svg(BarChart("", tuple("ab"[: len(values)]), values, logarithmic=True)))
+        heights = [
+            float(each.get("height", "0"))
+            for each in figure.iter("{http://www.w3.org/2000/svg}rect")
+            if "x" in each.attrib
+        ]
+        assert len(heights) == len(values)
+        assert min(heights) > 10
+
+
 def test_svg_draws_every_cell_once_and_refuses_what_is_too_large(special: np.ndarray) -> None:
     figure = svg.view_svg(_view(special))
     assert len(re.findall(r"M[\d.]+ [\d.]+h", figure)) == special.size

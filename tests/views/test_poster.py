@@ -106,6 +106,14 @@ def test_as_svg_it_is_one_picture_with_every_cell(trace: Trace) -> None:
         assert y + high <= height
 
 
+def test_the_number_in_the_heading_is_not_cut_of_a_poster_of_few_columns(trace: Trace) -> None:
+    tree = ElementTree.fromstring(poster_svg(of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1), str, ""))  # noqa: S314
+    head = tree.findall("{http://www.w3.org/2000/svg}text")[0]
+    text, size = "".join(head.itertext()), float(head.get("font-size", "nan"))
+    assert text.endswith(" = 0.98859")
+    assert float(head.get("x", "nan")) + 0.602 * size * len(text) <= float(tree.get("width", "0"))
+
+
 def test_boxes_of_a_column_do_not_lie_over_one_another(trace: Trace) -> None:
     tree = ElementTree.fromstring(poster_svg(of(trace, "output.logits", (0, 1), most=30), ""))  # noqa: S314
     columns: dict[str, list[tuple[float, float]]] = {}

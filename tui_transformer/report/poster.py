@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.records import dataclass
-from tui_transformer.report.svg import BACKGROUND, GLYPH, document
+from tui_transformer.report.svg import BACKGROUND, GLYPH, document, end_of
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.poster import Cell, Term
 
@@ -115,6 +115,7 @@ def poster_svg(root: Cell, about: str) -> str:
     bottom = _place(box, MARGIN + HEAD)
     columns = max(each.column for each in box.walk()) + 1
     width, height = 2 * MARGIN + columns * WIDE + (columns - 1) * BETWEEN, bottom + MARGIN + LINE
+    above = end_of(MARGIN, heading(root, title), glyph=GLYPH * 18 / 11), end_of(MARGIN, about, checked(root))
     parts = [
         BACKGROUND,
         _text(MARGIN, MARGIN + 14, heading(root), 'font-size="18" font-weight="bold"'),
@@ -123,7 +124,7 @@ def poster_svg(root: Cell, about: str) -> str:
         *(line for each in box.walk() for line in _drawn(each, width)),
         _text(MARGIN, height - MARGIN / 2, checked(root), f'fill="{QUIET}"'),
     ]
-    return document(width, height, parts, INK)
+    return document(max(width, *above), height, parts, INK)
 
 
 def _boxes(cell: Cell, column: int = 0) -> _Box:

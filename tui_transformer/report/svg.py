@@ -22,7 +22,7 @@ from tui_transformer.report.numbers import full_shape, number_text
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks
 from tui_transformer.views.step_view import Labels, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import RAMPS, Axis, Scale, ScaleKind, Values, View
+from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, color, contrast
 
 LARGEST = 1 << 16
 """Cells of the largest heat map."""
@@ -91,6 +91,11 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", turn: int = 0
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}{more}>{html.escape(visible(text))}</text>'
 
 
+def end_of(x: float, *texts: str, glyph: float = GLYPH) -> float:
+    """The width of a figure in which the longest of some texts that begin at a place ends."""
+    return x + glyph * max(cells(visible(text)) for text in texts) + MARGIN
+
+
 # Heat maps
 
 
@@ -135,11 +140,13 @@ def view_svg(view: View, scale: Scale | None = None) -> str:
     if numbered:
         for (row, column), value in np.ndenumerate(values):
             x, y = layout.left + (column + 0.5) * layout.width, layout.top + (row + 0.5) * layout.height + 4
-            ink = f' fill="{_contrast(_fill(scale.kind, int(levels[row, column])))}"'
+            ink = f' fill="{contrast(_fill(scale.kind, int(levels[row, column])))}"'
             parts.append(_text(x, y, write(value), anchor="middle", more=ink))
     absent = view.absent_in(values), "∞" * bool(np.isposinf(values).any())
-    parts += _legend(scale, layout, ", ".join(filter(None, absent)))
-    width = max(layout.right + LEGEND_WIDTH + MARGIN, 420)
+    said, beyond = ", ".join(filter(None, absent)), f"beyond: to {scale.farthest:.4g}" if scale.farthest else ""
+    parts += _legend(scale, layout, said, beyond)
+    legend = max(end_of(LEGEND_BAR + 6, said), end_of(0, beyond), LEGEND_WIDTH)
+    width = max(layout.right + MARGIN + legend, end_of(MARGIN, _title(view), view.formula), 420)
     return document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
 
 
@@ -160,17 +167,19 @@ def _layout(view: View, number: int) -> _Layout:
     return _Layout(left, top, width, height, rows, columns)
 
 
+def _title(view: View) -> str:
+    head = "" if view.head is None else f" · head {view.head}"
+    return f"{view.title}{head} · {shape_text(full_shape(view))}"
+
+
 def _heading(view: View, layout: _Layout) -> Iterator[str]:
     """Title, formula, the names of the axes, and the labels that have room: all, or every so many."""
-    head = "" if view.head is None else f" · head {view.head}"
-    title = f"{view.title}{head} · {shape_text(full_shape(view))}"
-    yield f"<title>{html.escape(visible(title))}</title>"
-    yield _text(MARGIN, MARGIN + LINE / 2, title, more=' font-weight="bold"')
+    yield f"<title>{html.escape(visible(_title(view)))}</title>"
+    yield _text(MARGIN, MARGIN + LINE / 2, _title(view), more=' font-weight="bold"')
     if view.formula:
         yield _text(MARGIN, MARGIN + LINE * 1.5, view.formula)
     if view.rows.name:
-        middle = (layout.top + layout.bottom) / 2
-        yield _text(MARGIN + LINE / 2, middle, view.rows.name, anchor="middle", turn=-90)
+        yield _text(MARGIN + LINE / 2, (layout.top + layout.bottom) / 2, view.rows.name, anchor="middle", turn=-90)
     if view.columns.name:
         yield _text(layout.left, MARGIN + LINE * 3, f"{view.columns.name} →")
     if view.rows.name:
@@ -198,32 +207,13 @@ def _fill(kind: ScaleKind, level: int) -> str:
     return MASKED if level < 0 else color(kind, level / (LEVELS - 1))
 
 
-def color(kind: ScaleKind, position: float) -> str:
-    """The colour at a position from 0 to 1 of a ramp, between its two nearest colours."""
-    ramp = RAMPS[kind]
-    place = position * (len(ramp) - 1)
-    low = min(int(place), len(ramp) - 2)
-    pairs = zip(_channels(ramp[low]), _channels(ramp[low + 1]), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
-
-
-def _channels(code: str) -> tuple[int, int, int]:
-    return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
-
-
-def _contrast(fill: str) -> str:
-    """Black or white, whichever is easier to read (relative luminance, WCAG 2)."""
-    red, green, blue = ((channel / 255) ** 2.2 for channel in _channels(fill))
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
-
-
-def _legend(scale: Scale, layout: _Layout, absent: str) -> Iterator[str]:
+def _legend(scale: Scale, layout: _Layout, absent: str, beyond: str) -> Iterator[str]:
     """A bar with the ends and the middle of the scale, and the colour of absent cells where there are any."""
     x, height, steps = layout.right + MARGIN, 5 * LINE, 30
     for step in range(steps):
         y = layout.top + height * step / steps
-        fill = color(scale.kind, 1 - step / (steps - 1))
-        yield f'<rect x="{x:.1f}" y="{y:.2f}" width="{LEGEND_BAR}" height="{height / steps + 0.3:.2f}" fill="{fill}"/>'
+        ink = color(scale.kind, 1 - step / (steps - 1))
+        yield f'<rect x="{x:.1f}" y="{y:.2f}" width="{LEGEND_BAR}" height="{height / steps + 0.3:.2f}" fill="{ink}"/>'
     for share in (0.0, 0.5, 1.0):
         value = scale.high + (scale.low - scale.high) * share
         yield _text(x + LEGEND_BAR + 6, layout.top + height * share + 4, f"{value:.4g}")
@@ -231,8 +221,8 @@ def _legend(scale: Scale, layout: _Layout, absent: str) -> Iterator[str]:
         y = layout.top + height + LINE
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{LEGEND_BAR}" height="{LEGEND_BAR}" fill="{MASKED}"/>'
         yield _text(x + LEGEND_BAR + 6, y + 10, absent)
-    if scale.farthest:
-        yield _text(x, layout.top + height + LINE * (2 + bool(absent)), f"beyond: to {scale.farthest:.4g}")
+    if beyond:
+        yield _text(x, layout.top + height + LINE * (2 + bool(absent)), beyond)
 
 
 # Charts
@@ -268,8 +258,15 @@ def chart_svg(chart: Chart) -> str:
     places = _name_places(chart.series) if isinstance(chart, LineChart) and chart.series else [(0, 0.0)]
     title = f"<title>{html.escape(visible(chart.title))}</title>"
     heading = _text(LEFT, 24, chart.title, more=' font-weight="bold"')
-    height = HEIGHT + NAMES_LINE * places[-1][0]
-    return document(WIDTH, height, [title, BACKGROUND, heading, *_DRAW[type(chart)](chart)])
+    height, ends = HEIGHT + NAMES_LINE * places[-1][0], [end_of(LEFT, chart.title), WIDTH]
+    if isinstance(chart, BarChart):  # whose names lean: the longest ends lowest
+        longest = max(map(cells, _bar_labels(chart).values()), default=0)
+        height = max(HEIGHT, HEIGHT - BOTTOM + 20 + math.sqrt(0.5) * GLYPH * longest)
+    elif isinstance(chart, Histogram):
+        ends.append(end_of(LEFT, chart.note))
+    else:
+        ends += end_of(MARGIN, chart.x_label), *(end_of(LEFT + 24, each.label) for each in chart.series)
+    return document(max(ends), height, [title, BACKGROUND, heading, *_DRAW[type(chart)](chart)])
 
 
 def _line(x: float, y: float, to_x: float, to_y: float, ink: str = AXIS) -> str:
@@ -294,7 +291,9 @@ def _x_axis(plane: _Plane, texts: dict[float, str], label: str = "") -> Iterator
         yield _text(x, bottom + 17, text, anchor="middle")
     yield _line(LEFT, bottom, WIDTH - RIGHT, bottom)
     if label:
-        yield _text((LEFT + WIDTH - RIGHT) / 2, bottom + 34, label, anchor="middle")
+        half = GLYPH * cells(visible(label)) / 2
+        middle = max(min((LEFT + WIDTH - RIGHT) / 2, WIDTH - MARGIN - half), MARGIN + half)
+        yield _text(middle, bottom + 34, label, anchor="middle")
 
 
 def _powers(bottom: float, top: float) -> dict[float, str]:
@@ -349,7 +348,7 @@ def _name_places(series: Sequence[Series]) -> list[tuple[int, float]]:
     """Line and x of the name of every curve, in as many lines as it takes."""
     places, line, x = list[tuple[int, float]](), 0, float(LEFT)
     for each in series:
-        width = 44 + GLYPH * len(visible(each.label))
+        width = 44 + GLYPH * cells(visible(each.label))
         if x + width > WIDTH - RIGHT and x > LEFT:
             line, x = line + 1, float(LEFT)
         places.append((line, x))
@@ -358,21 +357,25 @@ def _name_places(series: Sequence[Series]) -> list[tuple[int, float]]:
 
 
 def _bars(chart: BarChart) -> Iterator[str]:
-    count = len(chart.values)
     values = [value if math.isfinite(value) else math.nan for value in chart.values]
     floor = 0.0
     if chart.logarithmic:
         values = [math.log10(value) if value > 0 else math.nan for value in values]
-        floor = float(math.floor(min((value for value in values if math.isfinite(value)), default=0.0)))
+        floor = math.ceil(min((value for value in values if math.isfinite(value)), default=1.0)) - 1.0
     bottom, top = _ends([*values, floor])
-    plane = _Plane(-0.5, count - 0.5, bottom, top)
+    plane = _Plane(-0.5, len(values) - 0.5, bottom, top)
     yield from _y_axis(plane, _powers(bottom, top) if chart.logarithmic else marks(bottom, top, 8))
     for index, value in enumerate(values):
         yield _bar(plane, index - 0.42, index + 0.42, value, floor, MARKED if index == chart.marked else BAR)
     yield _line(LEFT, plane.y(floor), WIDTH - RIGHT, plane.y(floor))
-    for index in range(0, count, max(math.ceil(count / MOST_LABELS), 1)):
-        label = fit(chart.labels[index], LABEL_CELLS).strip()
+    for index, label in _bar_labels(chart).items():
         yield _text(plane.x(index) + 4, HEIGHT - BOTTOM + 10, label, anchor="end", turn=-45)
+
+
+def _bar_labels(chart: BarChart) -> dict[int, str]:
+    """Those that have room, by the number of their bar."""
+    shown = range(0, len(chart.labels), max(math.ceil(len(chart.labels) / MOST_LABELS), 1))
+    return {index: fit(chart.labels[index], LABEL_CELLS).strip() for index in shown}
 
 
 def _bar(plane: _Plane, left: float, right: float, value: float, floor: float, fill: str = BAR) -> str:

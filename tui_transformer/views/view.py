@@ -27,6 +27,25 @@ The signed ones go from blue to orange through a neutral middle (after PuOr of C
 """
 
 
+def color(kind: ScaleKind, position: float) -> str:
+    """The colour at a position from 0 to 1 of a ramp, between its two nearest colours."""
+    ramp = RAMPS[kind]
+    place = position * (len(ramp) - 1)
+    low = min(int(place), len(ramp) - 2)
+    pairs = zip(_channels(ramp[low]), _channels(ramp[low + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
+
+
+def _channels(code: str) -> tuple[int, int, int]:
+    return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
+
+
+def contrast(fill: str) -> str:
+    """Black or white, whichever is easier to read (relative luminance, WCAG 2)."""
+    red, green, blue = ((channel / 255) ** 2.2 for channel in _channels(fill))
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
+
+
 @dataclass(frozen=True)
 class Axis:
     """One side of a matrix: what it counts, how many there are, and the label of each (made on demand).
