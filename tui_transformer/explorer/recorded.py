@@ -141,7 +141,8 @@ class Cast:
     def add(self, shot: Shot) -> None:
         """Add a screen, and for the first one what makes room for it."""
         begin = "" if self._lines else "\x1b[?25l\x1b[2J"
-        self._size = max(strip.cell_length for strip in shot.strips), len(shot.strips)
+        width, height = self._size  # the largest that the terminal had
+        self._size = max(width, *(strip.cell_length for strip in shot.strips)), max(height, len(shot.strips))
         text = begin + self._frame.write(update_of(shot.strips))
         self._lines.append(json.dumps([round(self._second, 3), "o", text], ensure_ascii=False))
         self._second += shot.seconds
@@ -149,9 +150,12 @@ class Cast:
     def finish(self) -> None:
         """Write the file, with a last line so that the last screen is seen as long as it should be."""
         width, height = self._size
-        head = {"version": 2, "width": width, "height": height, "title": self._title, "duration": self._second}
+        head = {"version": 2, "width": width, "height": height, "title": visible(self._title), "duration": self._second}
         end = json.dumps([round(self._second, 3), "o", "\x1b[0m\x1b[?25h"])
-        write_whole(self._path, "\n".join([json.dumps(head, ensure_ascii=False), *self._lines, end, ""]).encode())
+        write_whole(
+            self._path,
+            "\n".join([json.dumps(head, ensure_ascii=False), *self._lines, end, ""]).encode(errors="replace"),
+        )
 
 
 class Animation:
@@ -167,23 +171,31 @@ class Animation:
             png = None
         if png is None:
             raise InputError(f"a {path.suffix} needs the extra record: {EXTRA}; or write a .cast or .html")
-        self._path, self._png, self._image = path, png, Image
+        self._path, self._png, self._image, self._is_gif = path, png, Image, path.suffix.lower() == ".gif"
         self._pictures: list[Any] = []
         self._seconds: list[float] = []
 
     def add(self, shot: Shot) -> None:
         """Draw a screen."""
-        picture = self._image.open(io.BytesIO(self._png(svg_of(shot)))).convert("RGB")
-        if self._path.suffix == ".gif":
-            picture = picture.quantize(MOST_COLORS, dither=self._image.Dither.NONE)
-        self._pictures.append(picture)
+        self._pictures.append(self._colored(self._image.open(io.BytesIO(self._png(svg_of(shot))))))
         self._seconds.append(shot.seconds)
+
+    def _colored(self, picture: Any) -> Any:
+        picture = picture.convert("RGB")
+        return picture.quantize(MOST_COLORS, dither=self._image.Dither.NONE) if self._is_gif else picture
+
+    def _as_high(self, picture: Any) -> Any:
+        """A picture with room below, where the terminal had another size meanwhile."""
+        height = max(each.height for each in self._pictures)
+        if picture.height == height:
+            return picture
+        return self._colored(picture.convert("RGB").crop((0, 0, WIDTH, height)))
 
     def finish(self) -> None:
         """Write the file; it begins again at its end."""
-        first, *others = self._pictures
+        first, *others = map(self._as_high, self._pictures)
         whole, milliseconds = io.BytesIO(), [int(1000 * each) for each in self._seconds]
-        form = "GIF" if self._path.suffix == ".gif" else "PNG"
+        form = "GIF" if self._is_gif else "PNG"
         first.save(whole, form, save_all=True, append_images=others, duration=milliseconds, loop=0)
         write_whole(self._path, whole.getvalue())
 
@@ -228,7 +240,8 @@ class Page:
         }
         packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         template = read_regular(TEMPLATE, LARGEST).decode()
-        page = template.replace("{{title}}", html.escape(visible(self._title))).replace("{{data}}", packed)
+        parts = {"title": html.escape(visible(self._title)), "data": packed}
+        page = re.sub(r"\{\{(title|data)\}\}", lambda found: parts[found[1]], template)
         write_whole(self._path, page.encode("utf-8", errors="replace"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -9,9 +10,12 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from driving import NARROW, SMALL, exploring
+from rich.segment import Segment
+from rich.style import Style
 from test_frame import Terminal
 from textual.strip import Strip
 
@@ -24,12 +28,15 @@ from tui_transformer.explorer.recorded import (
     Recorded,
     Shot,
     file_name,
+    form_of,
     packed,
+    svg_of,
     unpacked,
 )
 from tui_transformer.explorer.recording import Press, parse_keys, record_keys, record_tour
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.report.export import png_drawing
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
 from tui_transformer.session.tour_stop import suitable
@@ -158,6 +165,46 @@ def test_a_moving_picture_has_a_frame_for_every_screen(session: Session, tmp_pat
     for form in ("GIF", "PNG"):
         with Image.open(tmp_path / f"walk.{form.lower()}") as picture:
             assert (picture.format, getattr(picture, "n_frames", 1)) == (form, len(shots))
+
+
+@pytest.mark.skipif(MISSING, reason="the extra record is not installed")
+@pytest.mark.parametrize("name", ["walk.gif", "walk.GIF", "walk.png", "walk.cast"])
+def test_of_a_terminal_that_changes_its_size_no_screen_is_cut(name: str, tmp_path: Path) -> None:
+    shots = [
+        Shot(number, "screen", "", 1.0, [Strip([Segment("█" * width, Style(color="white"))])] * height)
+        for number, (width, height) in enumerate([(100, 30), (60, 30), (90, 20)], 1)
+    ]
+    form = form_of(tmp_path / name, "\udcff", print)
+    for shot in shots:
+        form.add(shot)
+    form.finish()
+    if name.endswith(".cast"):
+        head = json.loads((tmp_path / name).read_text(encoding="utf-8").splitlines()[0])
+        assert (head["width"], head["height"]) == (100, 30)
+        return
+    from PIL import Image
+
+    made, highest = Image.open(io.BytesIO((tmp_path / name).read_bytes())), 0
+    assert made.format == ("GIF" if name.lower().endswith("gif") else "PNG")
+    for number, shot in enumerate(shots):
+        alone = Image.open(io.BytesIO(cast(Any, png_drawing(1280))(svg_of(shot))))
+        made.seek(number)
+        assert made.height >= alone.height
+        highest = max(highest, alone.height)
+        pixel = (640, alone.height - 40)  # of the last line
+        assert cast(Any, made.convert("RGB").getpixel(pixel))[0] == pytest.approx(
+            alone.convert("RGB").getpixel(pixel)[0], abs=8
+        )
+    assert made.height == highest
+
+
+def test_words_in_a_title_do_not_take_the_place_of_the_screens(tmp_path: Path) -> None:
+    page = Page(tmp_path / "a.html", "{{data}}")
+    page.add(Shot(1, "screen", "{{title}}", 1.0, [Strip([Segment("{{title}}")])]))
+    page.finish()
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<title>{{data}}</title>" in text
+    assert json.loads(text.partition("const data = ")[2].partition(";\n")[0])["titles"] == ["{{title}}"]
 
 
 def test_what_is_missing_for_a_moving_picture_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
