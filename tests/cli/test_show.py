@@ -102,6 +102,17 @@ def test_a_file_gets_the_format_of_its_name(run: Run, tmp_path: Path) -> None:
             assert ("query" if suffix == "dat" else "waves") in data.decode()
 
 
+def test_a_list_or_a_cell_in_a_file_has_the_format_of_its_name(run: Run, tmp_path: Path) -> None:
+    for name in ("cell.json", "cell.dat"):
+        ended = run("show", "scores", "--explain", "4,1", "--out", name)
+        assert ended.code == (0 if name == "cell.json" else 2)
+    assert json.loads((tmp_path / "cell.json").read_text(encoding="utf-8"))["index"] == [0, 4, 1]
+    assert run("show", "scores", "--explain", "4,1", "--format", "dat").code == 2
+    run("show", "--out", "steps.csv", code=0)
+    assert (tmp_path / "steps.csv").read_text(encoding="utf-8").startswith("name,kind,shape,formula")
+    assert run("show", "--format", "dat").code == 2
+
+
 def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
     out = run("show", "self_attention.output", "--explain", "4,1").out
     assert out.startswith("encoder.0.self_attention.output[4, 1] · token against\nconcat W_O\n")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from command_line import REFERENCES, Run
 from reference import peak
+from safetensors.numpy import load_file
 
 from tui_transformer import Metric, gradients_of
 from tui_transformer.cli import output
@@ -26,6 +27,11 @@ from tui_transformer.report.export import Blocks, write_npz
 USUAL = ("--model", "encoder")
 
 SCALED = "encoder.0.self_attention.scaled"
+
+
+def test_the_ending_of_a_file_may_be_in_capitals(run: Run, tmp_path: Path) -> None:
+    run("trace", "--steps", "tokens", "--out", "a.SAFETENSORS", code=0)
+    assert list(load_file(tmp_path / "a.SAFETENSORS")) == ["tokens"]
 
 
 def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run, tmp_path: Path) -> None:

@@ -101,6 +101,12 @@ class Show(Featured):
             raise UsageError(f"--head: {(self.head or '')[:40]!r} is no head: write a number from 0, or all")
         return int(self.head or 0)
 
+    def _form(self) -> str:
+        """The format of what is no matrix: that which is asked for, else what the name of the file says."""
+        from tui_transformer.report.export import SUFFIXES
+
+        return self.format or SUFFIXES.get("" if self.out is None else self.out.suffix.lower(), "text")
+
     def _page(self) -> text.Page:
         return page(everything=self.everything or self.out is not None)
 
@@ -109,9 +115,9 @@ class Show(Featured):
 
         place = place_of_cell(view, cell, "--explain")
         explanation = shown.explain(view, place)
-        if self.format in ("csv", "svg"):
-            raise UsageError(f"--explain has no {self.format} format: use text or json")
-        if self.format == "json":
+        if self._form() not in ("text", "json"):
+            raise UsageError(f"--explain has no {self._form()} format: use text or json")
+        if self._form() == "json":
             yield json_text(text.cell_data(explanation))
             return
         sides = ((view.rows, place.row), (view.columns, place.column))
@@ -126,17 +132,17 @@ class Show(Featured):
 
         if self.head is not None or self.explain is not None:
             raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
-        if self.format == "svg":
-            raise UsageError("the list of steps has no svg format: name a STEP, or use text, json or csv")
+        if self._form() not in ("text", "json", "csv"):
+            raise UsageError(f"the list of steps has no {self._form()} format: name a STEP, or use text, json or csv")
         columns, rows = ("name", "kind", "shape", "formula"), list[tuple[str, str, tuple[int, ...], str]]()
         for name in program.names:
             alias = program.aliases.get(name)
             formula = program.step(name).op.formula if alias is None else f"= {alias}"
             rows.append((name, "step" if alias is None else "alias", program.shape(name), formula))
         rows += [(name, "weight", program.shape(name), "") for name in program.weights]
-        if self.format == "json":
+        if self._form() == "json":
             yield json_text([dict(zip(columns, row, strict=True)) for row in rows])
-        elif self.format == "csv":
+        elif self._form() == "csv":
             yield csv_text(
                 [columns, *((name, kind, "x".join(map(str, shape)), formula) for name, kind, shape, formula in rows)]
             )

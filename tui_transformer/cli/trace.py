@@ -65,7 +65,7 @@ class Trace(Edited):
         visible = trace.givens.get(VISIBLE)
         if "tokens" in names and visible is not None and not visible.all():
             written = {"padding": visible if len(visible) > 1 else visible[0], **written}
-        if self.out.suffix == ".safetensors":  # such a file is written at once
+        if self.out.suffix.lower() == ".safetensors":  # such a file is written at once
             whole = {
                 name: np.concatenate(list(each.cells)).reshape(each.shape) if isinstance(each, Blocks) else each
                 for name, each in written.items()

@@ -27,9 +27,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Host]) -> None:
     Raises:
         InputError: The file cannot be written; the old one is as it was.
     """
-    if path.suffix not in ENDINGS:
+    if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"{path}: name a file that ends in {' or '.join(ENDINGS)}")
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         write_whole(path, buffer.getvalue())
