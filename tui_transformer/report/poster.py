@@ -115,7 +115,7 @@ def poster_svg(root: Cell, about: str) -> str:
     bottom = _place(box, MARGIN + HEAD)
     columns = max(each.column for each in box.walk()) + 1
     width, height = 2 * MARGIN + columns * WIDE + (columns - 1) * BETWEEN, bottom + MARGIN + LINE
-    above = end_of(MARGIN, heading(root, title), glyph=GLYPH * 18 / 11), end_of(MARGIN, about, checked(root))
+    above = end_of(MARGIN, heading(root), glyph=GLYPH * 18 / 11), end_of(MARGIN, about, checked(root))
     parts = [
         BACKGROUND,
         _text(MARGIN, MARGIN + 14, heading(root), 'font-size="18" font-weight="bold"'),
