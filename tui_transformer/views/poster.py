@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Index, Operand, Sum, Value
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass
@@ -54,6 +55,7 @@ class Cell:
         rest_total: What they add, together.
         difference: Value worked out again, in float64, less the one that is held.
         is_repeated: Whether it is taken apart elsewhere on the poster.
+        edited: How it was set by an edit, and so is made of nothing; "" where it was computed.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Cell:
     rest_total: float = 0.0
     difference: float = 0.0
     is_repeated: bool = False
+    edited: str = ""
 
     def walk(self) -> Iterator[Cell]:
         """This cell, and all that it is made of."""
@@ -115,7 +118,10 @@ def poster(
             break
         importance, _, level, cell = heapq.heappop(waiting)
         found = trace.explain_cell(cell.name, cell.index)
-        cell.value, cell.difference = found.stored, found.difference
+        cell.value = found.stored
+        if found.edited:
+            continue
+        cell.difference = found.difference
         cell.formula, cell.equation = found.formula, found.equation
         cell.terms, cell.rest, cell.rest_total = _terms(found, cell_of, terms)
         for term in cell.terms:
@@ -127,6 +133,7 @@ def poster(
                     heapq.heappush(waiting, (importance * term.share, next(order), level + 1, each))
     for cell in root.walk():
         cell.place = _place(trace, labels, cell.name, cell.index)
+        cell.edited = how_set(trace.edits, cell.name, cell.index)
     return root
 
 

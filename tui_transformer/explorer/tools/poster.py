@@ -70,7 +70,8 @@ class PosterScreen(Overview, tool="poster"):
         cell = None if place is None else self.cells[place][1]
         if cell is not None:
             at = f"{cell.name}[{', '.join(map(str, cell.index))}] = {spoken(cell.value)}"
-            made = f"{cell.formula}: {cell.equation}" if cell.formula else f"a {cell.kind}, not taken apart here"
+            apart = cell.edited or f"a {cell.kind}, not taken apart here"
+            made = f"{cell.formula}: {cell.equation}" if cell.formula else apart
             detail = f"{at}   {cell.place}", made
         levels = f"{self.back} level{'s' * (self.back > 1)} back"
         return Texts(f"Poster · {heading(self.root)}", f"{levels} · {checked(self.root)}", detail)
