@@ -97,6 +97,9 @@ def suitable(session: Session, where: str) -> Lecture:
         where = f"{told.path or told.name}: [{stop.name}]"
         with _said_of(f"{where} breaks"):
             break_titles(stop.breaks)
+        for field in READ if told.path is not None else ():
+            with _said_of(f"{where} {field}"):
+                session.for_tour(replace(stop, **{other: None for other in READ if other != field}))
         there = session.for_tour(stop) if stop.edits or stop.breaks else session
         there = there.with_breaks(*stop.breaks) if stop.breaks else there
         broken = there.trace.program
@@ -108,8 +111,12 @@ def suitable(session: Session, where: str) -> Lecture:
                 parse(target).edits(program)
         with _said_of(f"{where} edits"):
             for text in stop.edits:
-                written(broken, text)
+                written(broken, text).place.placed(there.base.program, there.base.givens)
     return told
+
+
+READ = ("vocabulary", "positions", "sentence", "target")
+"""The fields of a stop that say what is read, and how."""
 
 
 @contextmanager

@@ -158,6 +158,12 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
         ('step = "tokens"\nablate = ["head:nowhere:1"]', r"\[a\] ablate: "),
         ('step = "tokens"\nablate = ["nonsense"]', r"\[a\] ablate: "),
         ('step = "tokens"\nedits = ["nonsense"]', r"\[a\] edits: 'nonsense' is no edit"),
+        ('step = "tokens"\nsentence = ""', r"\[a\] sentence: the sentence has no tokens"),
+        ('step = "tokens"\nvocabulary = "nonsense"', r"\[a\] vocabulary: "),
+        (
+            'step = "tokens"\nsentence = "who ?"\nedits = ["encoder.0.self_attention.context[0,5,0] = 1"]',
+            r"\[a\] edits: encoder.0.self_attention.context has no rows 5 to 5: use 0 to 1",
+        ),
         ('step = "tokens"\nbreaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )
