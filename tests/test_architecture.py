@@ -56,7 +56,7 @@ CEILINGS = {
     "learning": (2_295, 11),
     "model": (10_425, 44),
     "report": (1_365, 8),
-    "session": (6_550, 29),
+    "session": (6_560, 29),
     "survey": (1_685, 8),
     "text": (3_270, 17),
     "views": (2_990, 15),

@@ -99,7 +99,8 @@ def suitable(session: Session, where: str) -> Lecture:
             break_titles(stop.breaks)
         for field in READ if told.path is not None else ():
             with _said_of(f"{where} {field}"):
-                session.for_tour(replace(stop, **{other: None for other in READ if other != field}))
+                alone = Stop(stop.name, stop.title, stop.text, stop.step, **{field: getattr(stop, field)})
+                session.for_tour(alone)
         there = session.for_tour(stop) if stop.edits or stop.breaks else session
         there = there.with_breaks(*stop.breaks) if stop.breaks else there
         broken = there.trace.program

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from rich.color_triplet import ColorTriplet
 
-from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
@@ -214,7 +213,7 @@ def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
             marker = _bar_marker(chart.marked == index, canvas.inks)
             figure.draw(figure.segment((0, end), (line, line), marker=marker))
         value = chart.values[index]
-        written = short_number(value) if math.isfinite(value) else spoken(value, 4)
+        written = short_number(value) if math.isfinite(value) else "NaN" if math.isnan(value) else "∞"
         text = "× masked" if value == -math.inf else written
         figure.draw(figure.text(max(end, 0.0) + 2.25 * cell, line, text))
 
