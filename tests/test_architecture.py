@@ -55,7 +55,7 @@ CEILINGS = {
     "guide": (525, 3),
     "learning": (2_295, 11),
     "model": (10_425, 44),
-    "report": (1_365, 8),
+    "report": (1_360, 8),
     "session": (6_560, 29),
     "survey": (1_685, 8),
     "text": (3_270, 17),

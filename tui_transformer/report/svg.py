@@ -258,8 +258,7 @@ def chart_svg(chart: Chart) -> str:
     places = _name_places(chart.series) if isinstance(chart, LineChart) and chart.series else [(0, 0.0)]
     title = f"<title>{html.escape(visible(chart.title))}</title>"
     heading = _text(LEFT, 24, chart.title, more=' font-weight="bold"')
-    height: float = HEIGHT + NAMES_LINE * places[-1][0]
-    ends: list[float] = [end_of(LEFT, chart.title), WIDTH]
+    height, ends = float(HEIGHT + NAMES_LINE * places[-1][0]), [end_of(LEFT, chart.title), float(WIDTH)]
     if isinstance(chart, BarChart):  # whose names lean: the longest ends lowest
         longest = max(map(cells, _bar_labels(chart).values()), default=0)
         height = max(HEIGHT, HEIGHT - BOTTOM + 20 + math.sqrt(0.5) * GLYPH * longest)
