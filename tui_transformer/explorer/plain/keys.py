@@ -6,13 +6,12 @@ import codecs
 import os
 import re
 import select
-import unicodedata
 from collections.abc import Iterator, Mapping
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keymap import hint_in, key_in
-from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, UNBOUND
+from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, UNBOUND, name_of_key
 from tui_transformer.records import dataclass
 
 COMMANDS: Mapping[str, str] = {
@@ -88,7 +87,6 @@ ESCAPE, LONGEST_SEQUENCE = b"\x1b", 8
 AT_ONCE = 0.02
 """Seconds in which the rest of a key follows its escape."""
 
-_NAMED = {"comma": ",", "slash": "/", "colon": ":", "space": " "}
 _SHORT = {"esc": "escape", "pgup": "pageup", "pgdn": "pagedown"}
 _SPECIAL = {
     "\x1b[A": "up",
@@ -181,14 +179,8 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
 
 
 def key_name(key: str) -> str:
-    """The name of a key, as the table of keys has it: `right_square_bracket` for `]`."""
-    if key in _SPECIAL:
-        return _SPECIAL[key]
-    own = next((name for name, typed in _NAMED.items() if typed == key), None)
-    if own is not None or key.isalnum() or len(key) != 1:
-        return own or key
-    named = unicodedata.name(key, key).casefold().replace(" ", "_").replace("-", "_")
-    return {"plus_sign": "plus", "hyphen_minus": "minus"}.get(named, named)
+    """The name of a key that a terminal sends."""
+    return _SPECIAL.get(key) or name_of_key(key)
 
 
 def pressed(terminal: int) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 
 from textual.binding import Binding, BindingType
-from textual.keys import format_key
+from textual.keys import KEY_NAME_REPLACEMENTS, format_key
 
 from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
 from tui_transformer.records import dataclass, replace
@@ -245,6 +246,14 @@ MEANINGS = frozenset((*KEYS, *IN_MENUS))
 
 NAMES = {**dict.fromkeys(("space", "tab", "backspace", "enter")), "f1": "F1"}
 """Keys that are written otherwise than Textual writes them; None for their names."""
+
+
+def name_of_key(character: str) -> str:
+    """The name of the key of a character, as the table of keys has it: `right_square_bracket` for `]`."""
+    if len(character) != 1 or character.isalnum():
+        return character
+    name = unicodedata.name(character, character).casefold().replace(" ", "_").replace("-", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
 def spelled(key: str) -> str:

@@ -116,11 +116,13 @@ def _usable(given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 def _named(written: str) -> str | None:
     """The name of a key that may be written as help has it, `esc` or `Ctrl+G`; None where there is none."""
-    from textual.keys import REPLACED_KEYS, Keys, _character_to_key, key_to_character
+    from textual.keys import REPLACED_KEYS, Keys, key_to_character
+
+    from tui_transformer.explorer.shell.keys import name_of_key
 
     *held, key = re.split(r"\+(?=.)", written.strip())
     held, key = [each.lower() for each in held], key.lower() if len(key) > 1 or held else key
-    key = SHORT.get(key, _character_to_key(key) if len(key) == 1 else key)
+    key = SHORT.get(key, name_of_key(key))
     if held == ["shift"] and len(key) == 1:
         return key.upper()
     there = {each.value.rpartition("+")[2] for each in Keys}
