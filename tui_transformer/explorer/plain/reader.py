@@ -15,7 +15,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain import breaks, writing
+from tui_transformer.explorer.plain import effects
 from tui_transformer.explorer.plain.keys import STOPS, Typed, help_of, menu_of, only_on_the_screen
 from tui_transformer.explorer.plain.sentences import (
     DIGITS,
@@ -241,10 +241,10 @@ class Reader:
     def _slide(self, typed: Typed, by: int = 0) -> str:
         """What is added to a step more or fewer times; and what the model writes by that."""
         session = self.explored.session
-        changed = writing.slid(session, by * typed.count) if by else writing.set_to(session, typed.words)
+        changed = effects.slid(session, by * typed.count) if by else effects.set_to(session, typed.words)
         if changed is session:
             return ""
-        return f"{self._change(changed, active(changed.edits, changed.base.program))}; {writing.told(changed)}"
+        return f"{self._change(changed, active(changed.edits, changed.base.program))}; {effects.written(changed)}"
 
     def _open(self, typed: Typed) -> str:
         """Another model with its own sentence, at its first step."""
@@ -358,7 +358,7 @@ DOING: Mapping[str, Doing] = {
     "redo": partial(Reader._turn_back, way="redo"),
     "backward": Reader._turn_around,
     "leave": lambda reader, _: reader._touring.leave(),
-    "breaks": lambda reader, typed: reader._change(*breaks.changed(reader.explored.session, typed.words)),
+    "breaks": lambda reader, typed: reader._change(*effects.with_break(reader.explored.session, typed.words)),
     "strength": Reader._slide,
     "cursor.wider": partial(Reader._slide, by=1),
     "cursor.narrower": partial(Reader._slide, by=-1),
@@ -374,12 +374,12 @@ TELLING: Mapping[str, Doing] = {
         reader.explored.session, reader.explored.position, typed.words
     ),
     "what": Reader._what,
-    "breaks.told": lambda reader, typed: breaks.told(reader.explored.session, typed.words),
+    "breaks.told": lambda reader, typed: effects.breaks_told(reader.explored.session, typed.words),
     "predict": lambda reader, _: reader._questions.ask(),
     "answer": lambda reader, typed: (
         reader._touring.answer(typed.words) if reader._touring.asks else reader._questions.reveal(typed.words)
     ),
-    "generate": lambda reader, typed: f"{writing.told(reader.explored.session, typed.words)}.",
+    "generate": lambda reader, typed: f"{effects.written(reader.explored.session, typed.words)}.",
     "help": lambda reader, _: help_of(reader._keymap),
     "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),
     **{name: lambda reader, typed: menu_of(typed.meaning, reader._keymap) for name in MENUS},

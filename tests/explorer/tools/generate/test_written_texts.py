@@ -8,7 +8,7 @@ from driving import NARROW, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer import generate
-from tui_transformer.explorer.plain.writing import told
+from tui_transformer.explorer.plain.effects import written
 from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
@@ -84,7 +84,7 @@ async def test_settings_of_a_place_stand_beside_what_was_drawn_by_them() -> None
 def test_without_a_screen_as_many_tokens_are_written_as_are_asked_for() -> None:
     session = open_session(ModelOptions("story"), "Once there was")
     text = generate(session.model, session.text, max_new_tokens=60)
-    assert told(session, "60") == f"written: “{visible(session.text + text)}”"
+    assert written(session, "60") == f"written: “{visible(session.text + text)}”"
 
 
 async def test_a_pad_token_that_was_written_is_read_where_the_text_is_opened() -> None:

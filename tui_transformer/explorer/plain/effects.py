@@ -1,19 +1,27 @@
-"""What is broken on purpose, without a screen: what each break makes of the answer, in sentences; breaking, mending."""
+"""What comes of a change without a screen, in sentences: of what is broken, and of what is added in what is written."""
 
 from __future__ import annotations
 
 from tui_transformer.diagnosis.breaking import BREAKS, Broken, fitting
-from tui_transformer.engine.number_format import in_percent, spoken
+from tui_transformer.engine.changes import Add
+from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft
+from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
+from tui_transformer.generation.text import token_texts
 from tui_transformer.records import replace
 from tui_transformer.session.break_effect import BreakEffect, effect_of, whole
 from tui_transformer.session.break_search import Examples, telling_head, turning
+from tui_transformer.session.edit_format import read_number
+from tui_transformer.session.edit_values import EXAMPLES
 from tui_transformer.session.session import Session
+from tui_transformer.session.steering import at_strength, end_of, moved, said, steered, steering, strength_of
+from tui_transformer.text.display import visible
 
 MOST_WORDS = 3
 
 
-def changed(session: Session, words: str) -> tuple[Session, str]:
+def with_break(session: Session, words: str) -> tuple[Session, str]:
     """Something broken, with a number if one is written, or mended; without words everything is mended.
 
     Raises:
@@ -31,7 +39,7 @@ def changed(session: Session, words: str) -> tuple[Session, str]:
     return session.with_breaks(*others, str(wanted)), f"broken: {wanted.title}"
 
 
-def told(session: Session, words: str) -> str:
+def breaks_told(session: Session, words: str) -> str:
     """What every break makes of the answer, the largest change first; of one that is named, all that is known.
 
     Raises:
@@ -93,3 +101,59 @@ def _one(session: Session, made: Broken) -> str:
         made.kind.lesson.rstrip("."),
     ]
     return "; ".join(filter(None, parts)) + "."
+
+
+# What is written, and what is added to a step meanwhile
+
+
+def written(session: Session, words: str = "") -> str:
+    """The text that the model writes, so many tokens; where something is added, the text without it as well.
+
+    What is to be known of it stands behind: what is broken here is not broken there.
+
+    Raises:
+        InputError: The model writes nothing, or no number of tokens is named.
+    """
+    if words and not (words.isdecimal() and int(words[:9]) > 0):
+        raise InputError(f"{words[:20]!r} is no number of tokens: generate 20")
+    count, start = int(words[:9]) if words else AT_FIRST, Start.of(session)
+    writer, edit = start.writer, steering(session.edits, session.base.program)
+    writer.settings = replace(writer.settings, max_new_tokens=count)
+    begun = Draft(writer, writer.settings, (writer.begin(prompt_of(writer, session)),))
+    if edit is None:
+        return "; ".join((f"written: {_text(begun.up_to(count))}", *start.remarks))
+    draft = begun.steered(edit, start.beside(edit), count)
+    without = "" if draft.without is None else f"without: {_text(draft.without)}; "
+    slider = f"its slider goes from {minus(f'{-draft.end:g}')} to {draft.end:g}"
+    return "; ".join((f"{without}with {said(edit)}: {_text(draft)}", slider, *start.remarks))
+
+
+def _text(draft: Draft) -> str:
+    return f"“{visible(''.join(token_texts(draft.writer.model, draft.ids)))}”"
+
+
+def slid(session: Session, by: int) -> Session:
+    """Something added more or fewer times, by steps of its slider.
+
+    Raises:
+        InputError: Nothing is added.
+    """
+    edit = _steering(session)
+    return steered(session, at_strength(edit, moved(strength_of(edit), end_of(edit, steered(session, None).trace), by)))
+
+
+def set_to(session: Session, words: str) -> Session:
+    """Something added so many times.
+
+    Raises:
+        InputError: Nothing is added, or it is no number.
+    """
+    strength = read_number(words, session.model.backend.dtype)
+    return steered(session, at_strength(_steering(session), strength))
+
+
+def _steering(session: Session) -> Add:
+    edit = steering(session.edits, session.base.program)
+    if edit is None:
+        raise InputError(f"nothing is added to a step: {EXAMPLES}")
+    return edit
