@@ -56,9 +56,11 @@ PLAIN, PAGE, MISSING = Style(), Style(bgcolor="#101010"), Style(bgcolor="#202020
 COLORS = palette("sequential", Surface("truecolor", dark=True), PLAIN)
 
 
-def drawing(values: Sequence[Sequence[float]], row: int = 0, column: int = 0, width: int = 7) -> Drawing:
+def drawing(
+    values: Sequence[Sequence[float]], row: int = 0, column: int = 0, width: int = 7, height: int = 1
+) -> Drawing:
     """A matrix of 200 × 20 without labels, of which some values are known; a number has four columns."""
-    header = Header(str, Grid(200, 20, width, 1, gutter=0, header=0), PLAIN, PLAIN)
+    header = Header(str, Grid(200, 20, width, height, gutter=0, header=0), PLAIN, PLAIN)
     table = CellTable(COLORS, width, NumberFormat(5, 4, 2), masked=PLAIN, missing=MISSING, cursor=PLAIN)
     return Drawing(header, str, table, Tile(row, column, np.array(values)), Scale("sequential", 0.0, 1.0), PAGE)
 
@@ -82,6 +84,10 @@ def test_a_line_is_cut_or_filled_to_its_width_however_often_it_is_drawn() -> Non
             assert strip.text == whole.ljust(width)[:width]
             behind = [segment.text for segment in strip if segment.style == PAGE and segment.text]
             assert behind == [" " * 10] * (width > 140)
+    drawn = drawing([[0.25] * 20], height=2)
+    for width in (9, 14, 8, 12, 140, 139):
+        below = drawn.line(1, Offset(0, 0), width, (-1, -1))
+        assert below.cell_length == sum(segment.cell_length for segment in below if segment.style != PAGE) == width
 
 
 def test_a_number_that_an_edge_cuts_is_left_out() -> None:
