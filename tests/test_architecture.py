@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_785, 38),
     "diagnosis": (6_960, 27),
     "engine": (7_345, 33),
-    "explorer": (26_465, 124),
+    "explorer": (26_470, 124),
     "features": (1_020, 5),
     "generation": (1_215, 6),
     "guide": (525, 3),

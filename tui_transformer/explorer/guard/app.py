@@ -207,7 +207,7 @@ class GuardedApp(App[None]):
             return super().run(*arguments, **named)
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, handler or signal.SIG_DFL)
 
     def begin(self) -> None:
         """End in order when a signal says so, unless none is to, as behind nohup; draw all again after a stop."""

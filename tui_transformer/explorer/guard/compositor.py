@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, cast
 
 from rich.segment import Segment
@@ -39,7 +38,12 @@ from textual.style import Style as TextualStyle
 from textual.widget import Widget
 from textual.widgets._tooltip import Tooltip
 
-from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens, call_from_thread, forward_to_who_listens
+from tui_transformer.explorer.guard.event_queue import (
+    bubble_to_who_listens,
+    call_from_thread,
+    forward_to_who_listens,
+    handlers,
+)
 from tui_transformer.explorer.guard.scroll_bars import kept_lines, with_room
 from tui_transformer.records import dataclass
 
@@ -230,25 +234,15 @@ def _clear_tooltip(self: Screen[Any]) -> None:
         USUAL[Screen, "_clear_tooltip"](self)
 
 
-@cache
-def _handlers(kind: type[Any], name: str, message: type[Any]) -> list[tuple[type, Any]] | None:
-    """The classes of a kind of widget that handle a message by a method's name; None where `on` chooses methods."""
-    kinds, own = set(message.__mro__), [(each, vars(each)) for each in kind.__mro__]
-    if any(kinds & {*names.get("_decorated_handlers", ())} for _, names in own):
-        return None
-    found = ((each, names.get(f"_{name}") or names.get(name)) for each, names in own)
-    return [(each, method) for each, method in found if method is not None and not hasattr(method, "_textual_on")]
-
-
 def _handle(self: Any, name: str, message: Message) -> Iterator[tuple[type, Callable[..., Any]]]:
     """The methods that handle a message: Textual looks through all classes of a widget for each, and once it rests."""
     kind: Any = type(self)
     of: Any = type(message)
-    handlers = _handlers(kind, name, of)
-    if handlers is None:
+    found = handlers(kind, name, of)
+    if found is None:
         yield from USUAL[MessagePump, "_get_dispatch_methods"](self, name, message)
         return
-    for each, method in handlers:
+    for each, method in found:
         if message._no_default_action:
             return
         yield each, method.__get__(self, each)

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from textual import events
 from textual._queue import Queue
@@ -99,19 +99,26 @@ def _rests(pump: MessagePump) -> bool:
 
 
 def _queue(pump: MessagePump) -> Queue[Message | None]:
-    queue: Queue[Message | None] = pump._message_queue
-    return queue
+    return cast("Queue[Message | None]", pump._message_queue)
 
 
 @cache
-def _listens(kind: type[MessagePump], message: type[Any]) -> bool:
+def _listens(kind: type[MessagePump], message: Any) -> bool:
     """Whether a kind of widget has a handler of its own for a kind of message."""
     if issubclass(message, events.Key):
         own = [vars(each) for each in kind.__mro__ if each is not Widget]
         return any(name in ("on_key", "_on_key") or name.startswith("key_") for names in own for name in names)
-    name, kinds = message.handler_name, set(message.__mro__)
-    own = [vars(each) for each in kind.__mro__]
-    return any(name in names or f"_{name}" in names or kinds & {*names.get("_decorated_handlers", ())} for names in own)
+    return handlers(kind, message.handler_name, message) != []
+
+
+@cache
+def handlers(kind: type[Any], name: str, message: type[Any]) -> list[tuple[type, Any]] | None:
+    """The classes of a kind of widget that handle a message by a method's name; None where `on` chooses methods."""
+    kinds, own = set(message.__mro__), [(each, vars(each)) for each in kind.__mro__]
+    if any(kinds & {*names.get("_decorated_handlers", ())} for _, names in own):
+        return None
+    found = ((each, names.get(f"_{name}") or names.get(name)) for each, names in own)
+    return [(each, method) for each, method in found if method is not None and not hasattr(method, "_textual_on")]
 
 
 class InTurn:
@@ -123,13 +130,12 @@ class InTurn:
 
     def __init__(self, app: App[None], handle: Handle) -> None:
         self._app, self._handle = app, handle
-        self.taken = 0
+        self.taken, self._holds_until = 0, 0.0
         self._waiting: deque[tuple[events.Event, Screen[Any] | None]] = deque()
         self._behind: Behind | None = None
         self._lost: asyncio.TimerHandle | None = None
         self._now: events.Event | None = None
         self._put_off: Callable[[], None] | None = None
-        self._holds_until = 0.0
         self._ends: Callable[[], None] = lambda: None
 
     @property

@@ -23,7 +23,7 @@ from tui_transformer.explorer.main.export import Export, LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.cell import CellPane
-from tui_transformer.explorer.main.panes.lines import about, stop_title
+from tui_transformer.explorer.main.panes.lines import ARROWS, about, stop_title
 from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, TextPane, VocabularyPane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
@@ -52,8 +52,7 @@ from tui_transformer.session.view_state import Size, ViewState
 MOMENT = 1.0
 """Seconds between a digit and what it belongs to."""
 
-WAYS = ("left", "right", "up", "down")
-COUNTED = ("step.next", "step.back", "head.", "layer.", "sublayer.", *(f"cursor.{way}" for way in WAYS))
+COUNTED = ("step.next", "step.back", "head.", "layer.", "sublayer.", *(f"cursor.{way}" for way in ARROWS))
 
 
 class Parts:
@@ -108,7 +107,7 @@ class Counting:
         app = self._screen.app
         if digits and event.key in keys_of(app, ("back",)):
             return True
-        if not digits or event.key in WAYS or event.key not in keys_of(app, COUNTED):
+        if not digits or event.key in ARROWS or event.key not in keys_of(app, COUNTED):
             return False
         before, now = self._view, self._explored.view
         if before is not None and (before.active, before.whole, before.zoom) != (now.active, now.whole, now.zoom):

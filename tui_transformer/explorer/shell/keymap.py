@@ -145,7 +145,7 @@ def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int =
     """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
     named = [action for action in in_use(actions, app) if action.short and action.shown]
     keymap = keymap_of(app)
-    words = [_word(action.shown, action.short, action.action, tuple(_pressed(action, keymap))) for action in named]
+    words = [_word(action.shown, action.short, action.action, _pressed(action, keymap)) for action in named]
     room, chosen = width - 1 - sum(word.cell_length for word in words[-always:]), list[Content]()
     for word in words[:-always]:
         if word.cell_length <= room:
@@ -173,8 +173,12 @@ def press(key: str) -> str:
     return f"app.press({key!r})"
 
 
-def _pressed(action: Action, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The keys that stand in the line of keys for an action, as they are written there, each with its name."""
+def _pressed(action: Action, keymap: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The keys that clicks tell apart or type, as the line of keys has them, each with its name; of most words none."""
+    return () if action.action and " " not in action.shown else tuple(_keys_shown(action, keymap))
+
+
+def _keys_shown(action: Action, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for meaning in action.of.split() or [action.id]:
         if meaning not in MEANINGS and meaning not in keymap:
             yield spelled(meaning), meaning

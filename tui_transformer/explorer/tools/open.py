@@ -146,7 +146,9 @@ def matching(choices: Sequence[Choice], typed: str) -> list[int]:
     wanted = typed.strip().casefold().replace("_", "-")
     words = (f"{each.name} {each.source} {each.says}".casefold().replace("_", "-") for each in choices)
     found = [place for place, each in enumerate(words) if wanted in each]
-    return sorted(found, key=lambda place: (not is_called(choices[place], typed), choices[place].kind == "tour"))
+    called = [place for place in found if is_called(choices[place], typed)]
+    called.sort(key=lambda place: choices[place].kind == "tour")
+    return [*called, *(place for place in found if place not in called)]
 
 
 def is_called(choice: Choice, typed: str) -> bool:
