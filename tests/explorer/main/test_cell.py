@@ -31,7 +31,7 @@ def lines(explorer: Explorer) -> list[str]:
     """The lines of the cell pane, in sight or not."""
     pane = explorer.main.query_one(CellPane)
     assert pane._working is not None
-    return [pane._working.line(i, 60).text.plain for i in range(len(pane._working))]
+    return [pane._working.line(i, 60).plain for i in range(len(pane._working))]
 
 
 def value_at(explorer: Explorer) -> float:
@@ -47,7 +47,7 @@ async def check_links(explorer: Explorer) -> int:
     pane, home = explorer.main.query_one(CellPane), explorer.position
     assert pane._working is not None
     targets = [(i, pane._working.line(i, 60).target) for i in range(len(pane._working))]
-    links = {i: target for i, target in targets if target is not None}
+    links = {i: target() for i, target in targets if target is not None}
     for target in links.values():
         cell = explorer.session.trace.window(target.name, tuple(range(i, i + 1) for i in target.index))
         assert float(cell.reshape(())) == pytest.approx(target.value, rel=1e-6, abs=1e-12)
@@ -241,7 +241,7 @@ def table(count: int, *, of: int = 1) -> CellLines:
 
 
 def rows(made: CellLines, width: int) -> list[str]:
-    return [made.line(i, width).text.plain for i in made.terms]
+    return [made.line(i, width).plain for i in made.terms]
 
 
 def test_a_term_is_called_by_what_the_sum_goes_over() -> None:
@@ -262,12 +262,12 @@ def test_a_term_is_called_by_what_the_sum_goes_over() -> None:
 )
 def test_the_last_columns_are_those_that_fit_beside_a_label(width: int, label: str, columns: int) -> None:
     made = table(2, of=2)
-    shown, header = made.line(made.terms[2], width).text, rows(made, width)[0]
+    shown, header = made.line(made.terms[2], width), rows(made, width)[0]
     numbers = "".join(f"{number:>9}" for number in ("2", "2", "4", "5")[-columns:])
     assert shown.plain == label.ljust(max(min(width, 64) - len(numbers), 0)) + numbers
     assert header.split() == ["a", "b", "product", "sum"][-columns:]
-    assert shown.style == QUIET
-    assert [shown.plain[span.start : span.end] for span in shown.spans if span.style == PLAIN] == [numbers]
+    assert [style for _, style in shown.parts] == [QUIET, QUIET + PLAIN]
+    assert shown.parts[1][0] == numbers
 
 
 def test_a_number_has_the_digits_that_fit_its_column() -> None:

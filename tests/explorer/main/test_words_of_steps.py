@@ -14,7 +14,8 @@ SIZES = (NARROW, MEDIUM, WIDE)
 def words_in_pane(explorer: Explorer) -> str:
     """All lines of the pane of the cell, as far as they are drawn."""
     pane = explorer.main.query_one(CellPane)
-    lines = [pane.line_at(index).plain[: pane.size.width - 1] for index in range(pane.extent[0])]
+    lines = ["".join(text for text, _ in pane.line_at(index)) for index in range(pane.extent[0])]
+    lines = [line[: pane.size.width - 1] for line in lines]
     return "".join("".join(lines).split())
 
 

@@ -65,7 +65,7 @@ def cells_of(explorer: Explorer, *, anew: bool = True) -> list[list[int]]:
     """The cells of the screen, every widget drawn anew, or as it was drawn last."""
     for widget in explorer.app.screen.walk_children(Widget) if anew else ():
         widget._styles_cache.clear()
-    return [CELLS.of([strip]).tolist() for strip in explorer.app.screen._compositor.render_strips()]
+    return [CELLS.of(strip)[0].tolist() for strip in explorer.app.screen._compositor.render_strips()]
 
 
 class Written:
@@ -77,8 +77,8 @@ class Written:
 
         def display(app: GuardedApp, screen: Any, update: Any) -> None:
             if hasattr(update, "strips") or hasattr(update, "spans"):
-                for y, x, strips in _pieces(update):
-                    self.cells |= {(y, x + at): cell for at, cell in enumerate(CELLS.of(strips).tolist())}
+                for y, x, segments in _pieces(update):
+                    self.cells |= {(y, x + at): cell for at, cell in enumerate(CELLS.of(segments)[0].tolist())}
             usual(app, screen, update)
 
         monkeypatch.setattr(GuardedApp, "_display", display)
@@ -147,7 +147,7 @@ async def test_widgets_with_effects_are_drawn_as_by_textual() -> None:
         def drawn() -> list[list[int]]:
             for widget in app.screen.walk_children(Widget):
                 widget._styles_cache.clear()
-            return [CELLS.of([strip]).tolist() for strip in app.screen._compositor.render_strips()]
+            return [CELLS.of(strip)[0].tolist() for strip in app.screen._compositor.render_strips()]
 
         with as_textual_does():
             wanted = drawn()

@@ -10,16 +10,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.cells import cell_len, get_character_cell_size
 from rich.color import Color, ColorSystem
 from rich.console import Console
+from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.strip import Strip
 
 MOVE = 4
 """Bytes that a move to the right takes at least."""
@@ -45,7 +45,7 @@ class Frame:
         if self._cells.are_full:
             self._cells = Cells(self._cells.system)
             self._shown[:] = UNKNOWN
-        pieces = [(y, x, self._cells.of(strips)) for y, x, strips in _pieces(update)]
+        pieces = self._made(update)
         self._make_room(pieces)
         before, after = self._shown, self._shown.copy()
         for y, x, cells in pieces:
@@ -57,6 +57,13 @@ class Frame:
                 changed[place] = changed[place].any()
         self._shown = after
         return self._written(after.ravel(), changed.ravel())
+
+    def _made(self, update: LayoutUpdate | ChopsUpdate) -> list[tuple[int, int, Numbers]]:
+        """Line, first column and cells of everything that an update would write; all are made together."""
+        pieces = list(_pieces(update))
+        cells, ends = self._cells.of(chain.from_iterable([segments for _, _, segments in pieces]))
+        edges = [ends[count] for count in accumulate([len(segments) for _, _, segments in pieces], initial=0)]
+        return [(y, x, cells[slice(*part)]) for (y, x, _), part in zip(pieces, pairwise(edges), strict=True)]
 
     def _make_room(self, pieces: list[tuple[int, int, Numbers]]) -> None:
         """Have a place for every cell, and so many behind each line that none seems near to one of the next."""
@@ -118,11 +125,8 @@ class Frame:
         down[1:] -= np.where(behind < width - MOVE, lines, NOWHERE)[:-1]
         across[1:] -= behind[:-1]
         down[0] = TOO_FAR
-        ways = []
-        for way, y, x in zip(map(_near, down.tolist(), across.tolist()), lines.tolist(), columns.tolist(), strict=True):
-            anyway = f"\x1b[{y + 1};{x + 1}H" if len(way) >= LEAST_ANYWAY else way
-            ways.append(way if len(way) < len(anyway) else anyway)
-        return ways
+        near = zip(map(_near, down.tolist(), across.tolist()), lines.tolist(), columns.tolist(), strict=True)
+        return [way if len(way) < LEAST_ANYWAY else min(f"\x1b[{y + 1};{x + 1}H", way, key=len) for way, y, x in near]
 
 
 def _differ(numbers: Numbers, step: int) -> Truths:
@@ -159,16 +163,16 @@ def _seen_beside(cells: Numbers, places: Numbers) -> Numbers:
     return looks
 
 
-def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iterable[Strip]]]:
-    """Line, first column and strips of everything that an update would write."""
+def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, list[Segment]]]:
+    """Line, first column and segments of everything that an update would write."""
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):
-            yield y, update.region.x, strips
+            yield y, update.region.x, [segment for strip in strips for segment in strip]
         return
     for y, first, last in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             if strip is not None and x < last and end > first:
-                yield y, x, (strip if end <= last else strip.crop(0, last - x),)
+                yield y, x, (strip if end <= last else strip.crop(0, last - x))._segments
 
 
 class Changes(CompositorUpdate):
@@ -277,13 +281,12 @@ class Cells:
         """Whether there are so many that all should be forgotten."""
         return max(len(self.styles), len(self.wide)) >= MOST_LOOKS
 
-    def of(self, strips: Iterable[Strip]) -> Numbers:
-        """The cells of strips side by side."""
-        segments, known = [segment for strip in strips for segment in strip._segments], self._known
-        kept = [known.get((text, id(style))) for text, style, _ in segments]
-        if None in kept:
-            kept = [each or self._made(*segment[:2]) for each, segment in zip(kept, segments, strict=True)]
-        return np.frombuffer(b"".join([cells for cells, _ in filter(None, kept)]), np.int64)
+    def of(self, segments: Iterable[Segment]) -> tuple[Numbers, list[int]]:
+        """The cells of segments side by side; where the first begins and each ends among them."""
+        known = self._known
+        kept = [known.get((text, id(style))) or self._made(text, style) for text, style, _ in segments]
+        cells = [cells for cells, _ in kept]
+        return np.frombuffer(b"".join(cells), np.int64), [0, *accumulate([len(each) // 8 for each in cells])]
 
     def _made(self, text: str, style: Style | None) -> tuple[bytes, object]:
         """The cells of a segment; the style is kept with them, so that no other has its number."""

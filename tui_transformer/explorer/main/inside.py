@@ -15,8 +15,7 @@ from textual.widgets import Static
 
 from tui_transformer.engine.explanation import Index, Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
-from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
-from tui_transformer.explorer.main.panes.cell import Line
+from tui_transformer.explorer.main.inside_drawing import Line, Paint, lines_of
 from tui_transformer.explorer.main.panes.lines import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen, Port

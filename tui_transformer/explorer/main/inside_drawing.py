@@ -13,8 +13,7 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.engine.explanation import Floats
-from tui_transformer.explorer.main.panes.cell import Line
+from tui_transformer.engine.explanation import Floats, Operand
 from tui_transformer.explorer.widgets.arcs import Dots
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
@@ -33,6 +32,16 @@ LABEL = 14
 BAR = 16
 CURVE_LINES = 9
 TURN_LINES = 11
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, and the cells that following it leads to; `marked` where it is the line of the cell itself."""
+
+    text: Text
+    target: Operand | None = None
+    second: Operand | None = None
+    marked: bool = False
 
 
 @dataclass(frozen=True)

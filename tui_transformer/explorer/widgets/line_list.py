@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -13,6 +14,9 @@ from textual.strip import Strip
 from tui_transformer.explorer.widgets.cursor import LINE_KEYS, Grid, GridWidget
 from tui_transformer.explorer.widgets.labels import segments_of
 from tui_transformer.text.display import visible
+
+Parts = tuple[tuple[str, Style], ...]
+"""The texts of a line, each in a style."""
 
 NOWHERE = (-1, 0)
 """The place of a cursor that is on no line."""
@@ -40,12 +44,12 @@ class LineList(GridWidget, can_focus=True):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.line_at: Callable[[int], Text] = lambda _: Text()
+        self.line_at: Callable[[int], Text | Parts] = lambda _: ()
         self._lines: Sequence[int] = range(0)
         self._count = 0
         self._strips: dict[tuple[object, ...], Strip] = {}
 
-    def show(self, count: int, line: Callable[[int], Text]) -> None:
+    def show(self, count: int, line: Callable[[int], Text | Parts]) -> None:
         """Show so many lines, each made from its index, and never read as markup."""
         self._count, self.line_at = count, line
         self.filter(None)
@@ -89,33 +93,37 @@ class LineList(GridWidget, can_focus=True):
         at = y + seen.scroll.y
         if at >= len(self._lines):
             return Strip.blank(seen.size.width, ground)
-        text = self.line_at(self._lines[at])
+        line = self.line_at(self._lines[at])
         if at != self.at[0]:
-            return self.strip_of(text)
+            return self.strip_of(line)
         style = self.ink("line-list--cursor")
-        segments = self.under_cursor(self._segments(text), style)
+        segments = self.under_cursor(self._segments(line), style)
         return Strip(list(Segment.apply_style(segments, ground))).adjust_cell_length(seen.size.width, style)
 
     def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
         return list(Segment.apply_style(segments, post_style=style))
 
-    def strip_of(self, text: Text) -> Strip:
-        """A line of text; many are the same after a key."""
+    def strip_of(self, line: Text | Parts) -> Strip:
+        """A line; many are the same after a key."""
         seen, ground = self.seen, self.ink()
         width = seen.size.width
-        key = text.plain, text.style, tuple(text.spans), ground, width, seen.bar
+        key = line if isinstance(line, tuple) else (line.plain, line.style, *line.spans), ground, width, seen.bar
         if (strip := self._strips.get(key)) is None:
             if len(self._strips) >= 256:
                 self._strips.clear()
-            strip = Strip(self._segments(text, ground)).adjust_cell_length(width, ground)
+            strip = Strip(self._segments(line, ground)).adjust_cell_length(width, ground)
             self._strips[key] = strip
         return strip
 
-    def _segments(self, text: Text, ground: Style | None = None) -> list[Segment]:
-        if not text.plain.isprintable():
-            text = Text(visible(text.plain), style=text.style)
+    def _segments(self, line: Text | Parts, ground: Style | None = None) -> list[Segment]:
         room, console = max(self.seen.size.width - self.seen.bar, 0), self.app.console
-        if text.cell_len > room:
-            text = text.copy()
-            text.truncate(room, overflow="ellipsis")
-        return segments_of(text, console, ground)
+        if isinstance(line, tuple):
+            if all(text.isprintable() for text, _ in line) and sum(cell_len(text) for text, _ in line) <= room:
+                return [Segment(text, style if ground is None else ground + style) for text, style in line if text]
+            line = Text.assemble(*line)
+        if not line.plain.isprintable():
+            line = Text(visible(line.plain), style=line.style)
+        if line.cell_len > room:
+            line = line.copy()
+            line.truncate(room, overflow="ellipsis")
+        return segments_of(line, console, ground)

@@ -9,12 +9,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from textwrap import wrap
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
-from rich.text import Text
 from textual import on
 from textual.binding import BindingType
 from textual.geometry import Region, Size
@@ -28,7 +27,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.lines import DIGITS, about, near_words, tour_key
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.explorer.widgets.line_list import LineList, Parts
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.session.pane_fit import ABOUT, CELL_TITLE
@@ -45,6 +44,8 @@ EQUATION_LINES = 2
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
+
+BOLD = Style(bold=True)
 
 _wrapped = lru_cache(1 << 8)(wrap)
 
@@ -122,7 +123,7 @@ class CellPane(LineList):
         line = foot[y - above]
         if line == foot.start:
             more = f"… {hidden} more line{'s' * (hidden > 1)}"
-            return self.strip_of(Text(more, self.get_component_rich_style("cell--quiet")))
+            return self.strip_of(((more, self.get_component_rich_style("cell--quiet")),))
         return self.strip_of(self.line_at(line))
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -135,18 +136,19 @@ class CellPane(LineList):
         working = self._working
         self.border_title = ABOUT if working is None and self._about else CELL_TITLE
         width = max(self.size.width - 1, 1)
-        folded = [Text(line) for part in self._about.split("\n") for line in (*_wrapped(part, width), "")][:-1]
+        none = Style.null()
+        folded = [((line, none),) for part in self._about.split("\n") for line in (*_wrapped(part, width), "")][:-1]
         if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
-        filled = [i for i in working.equation if working.line(i, width).text]  # a short one takes the first line alone
+        filled = [i for i in working.equation if working.line(i, width).plain]  # a short one takes the first line alone
         self._equation = range(filled[0], filled[-1] + 1) if filled else range(0)
-        below = [Text(""), *folded] if folded else []
+        below = [(), *folded] if folded else []
         above = len(working)
 
-        def line(index: int) -> Text:
+        def line(index: int) -> Parts:
             lines = self._working or working
-            return lines.line(index, width).text if index < above else below[index - above]
+            return lines.line(index, width).parts if index < above else below[index - above]
 
         self.show(above + len(below), line)
         first = working.first_target()
@@ -170,7 +172,7 @@ class CellPane(LineList):
         if working is not None and index is not None and index < len(working):
             line = working.line(index, 40)
             if (operand := line.second if second else line.target) is not None:
-                self.post_message(self.Followed(operand))
+                self.post_message(self.Followed(operand()))
 
 
 def _inks(pane: CellPane) -> Inks:
@@ -201,14 +203,16 @@ class Inks:
     accent: Style
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line, and the cells that following it leads to; `marked` where it is the line of the cell itself."""
+class Line(NamedTuple):
+    """A line, and what gives the cells that following it leads to."""
 
-    text: Text
-    target: Operand | None = None
-    second: Operand | None = None
-    marked: bool = False
+    parts: Parts
+    target: Callable[[], Operand] | None = None
+    second: Callable[[], Operand] | None = None
+
+    @property
+    def plain(self) -> str:
+        return "".join([text for text, _ in self.parts])
 
 
 @dataclass(frozen=True)
@@ -248,16 +252,17 @@ class CellLines:
     equation: range = field(init=False, default=range(0))
 
     def __post_init__(self) -> None:
-        explanation, quiet, blank = self.explanation, self.inks.quiet, Line(Text("", self.inks.plain))
+        explanation, accent, quiet, blank = self.explanation, self.inks.accent, self.inks.quiet, Line(())
         self._blocks: list[Line | Block] = []
         self._starts = [0]  # and at last where the next one would be
         axes = self.program.axes(explanation.name.removeprefix(GRADIENT))
         for axis, i in zip(axes, explanation.index, strict=True):
             self._add(self._pair(axis.name, placed(self.labels.of(axis)(i), i)))
-        value = Text(spoken(explanation.stored, DIGITS), self.inks.accent)
-        value.append(f"  {visible(self.edited)}" if self.edited else "", quiet)
-        value.append("  ∂loss/∂x" if explanation.name.startswith(GRADIENT) else "", quiet)
-        self._add(blank, Line(value), Line(Text(f"= {explanation.formula}", quiet)), *map(self._value, self.values))
+        note = f"  {visible(self.edited)}" if self.edited else ""
+        note += "  ∂loss/∂x" if explanation.name.startswith(GRADIENT) else ""
+        value = (spoken(explanation.stored, DIGITS), accent), (note, accent + quiet)
+        formula = ((f"= {explanation.formula}", quiet),)
+        self._add(blank, Line(value), Line(formula), *map(self._value, self.values))
         for place, near in enumerate(self.near or ((None,) if self.near is not None else ())):
             name, words = "nearest" if place == 0 or near is None else near.of, None if near is None else near.words
             self._add(Block(1, partial(self._nearest, name, words)))
@@ -298,10 +303,10 @@ class CellLines:
 
     # The parts
 
-    def _pair(self, name: str, value: str, note: str = "", target: Operand | None = None) -> Line:
-        text = Text(set_cell_size(name, max(11, cell_len(name))) + " ", self.inks.quiet)
-        text.append(value, self.inks.plain)
-        return Line(text.append(f"  {note}" if note else "", self.inks.quiet), target)
+    def _pair(self, name: str, value: str, note: str = "", leads: Callable[[], Operand] | None = None) -> Line:
+        quiet = self.inks.quiet
+        parts = _name(name, quiet), (value, quiet + self.inks.plain), (f"  {note}" if note else "", quiet)
+        return Line(parts, leads)
 
     def _value(self, item: Value) -> Line:
         note, source = visible(item.note), item.source
@@ -311,17 +316,17 @@ class CellLines:
             last, alike = _last_part(source.name), map(_last_part, others)
             shown = short_name(source.name) if last in alike else last
             note = f"{visible(shown)}[{', '.join(map(str, source.index))}]"
-        return self._pair(item.symbol, spoken(item.value, DIGITS), note, source)
+        return self._pair(item.symbol, spoken(item.value, DIGITS), note, None if source is None else lambda: source)
 
     def _nearest(self, name: str, words: tuple[tuple[str, float], ...] | None, _: int, width: int) -> Line:
         """Words whose rows point most nearly where this one does, or where a sum of words does."""
-        text = Text(set_cell_size(visible(name), max(11, cell_len(visible(name)))) + " ", self.inks.quiet)
-        return Line(text.append(near_words(words, width - text.cell_len), self.inks.plain))
+        called, quiet = _name(visible(name), self.inks.quiet), self.inks.quiet
+        return Line((called, (near_words(words, width - cell_len(called[0])), quiet + self.inks.plain)))
 
     def _equation_line(self, number: int, width: int) -> Line:
         """The result of the numbers above, in one line, or in as many as it takes on a narrow screen."""
         parts = _wrapped(self.explanation.equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
-        return Line(Text(parts[number] if number < len(parts) else "", self.inks.plain + Style(bold=True)))
+        return Line(((parts[number] if number < len(parts) else "", self.inks.plain + BOLD),))
 
     def _sum(self, total: Sum, blank: Line) -> None:
         inks, single = self.inks, len(total.factors) == 1
@@ -336,26 +341,24 @@ class CellLines:
             last = total.contributions[place] / (total.total or 1.0) if single else running[k]
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             numbers = [_in_column(float(value)) for value in values]
-            second = None if single else total.factors[1].operand(place)
-            line = self._table_line(label_of(place), numbers, width, inks.plain)
-            return Line(line, total.factors[0].operand(place), second)
+            leads = [partial(factor.operand, place) for factor in total.factors[:2]]
+            return Line(self._table_line(label_of(place), numbers, width, inks.quiet + inks.plain), *leads)
 
-        self._add(blank, Line(Text(visible(total.title), inks.plain + Style(bold=True))))
+        self._add(blank, Line(((visible(total.title), inks.plain + BOLD),)))
         for letter, factor in zip(letters, total.factors, strict=True):
             name = f"{letter} = {short_name(factor.name)}{' (key ;)' if letter == 'b' else ''}"
-            self._add(Line(Text(name, inks.quiet)))
+            self._add(Line(((name, inks.quiet),)))
         self._add(Block(1, lambda _, width: Line(self._table_line("", header, width, inks.quiet))))
         self._add(Block(len(total), term))
         self.terms = self.terms or range(self._starts[-2] - 1, self._starts[-1])
         self._add(self._pair("Σ", spoken(total.total, DIGITS)))
 
-    def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Text:
+    def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Parts:
         """The columns that fit beside a label; the last ones are the most telling."""
         width = min(width, 64)  # in a longer line numbers are far from their names
         most = max((width - 4) // (COLUMN + 1), 1)
         columns = "".join([f" {text:>{COLUMN}}" for text in texts[-most:]])
-        text = Text(set_cell_size(label, max(width - len(columns), 0)), self.inks.quiet)
-        return text.append(columns, style)
+        return (set_cell_size(label, max(width - len(columns), 0)), self.inks.quiet), (columns, style)
 
     def _term_labels(self, factor: Factor) -> Callable[[int], str]:
         """Where each term is, along the axes that the sum goes over."""
@@ -368,6 +371,11 @@ class CellLines:
             return " ".join([words(place[i]) for i, words in labels])
 
         return label
+
+
+def _name(name: str, style: Style) -> tuple[str, Style]:
+    """A name in a column of its own, which is as wide as a long one."""
+    return set_cell_size(name, max(11, cell_len(name))) + " ", style
 
 
 def _in_column(value: float) -> str:
