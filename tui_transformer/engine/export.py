@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 import struct
 import zlib
@@ -58,11 +57,13 @@ def html_of(title: str, steps: Sequence[tuple[Step, Host | None]]) -> str:
 
     Where they are too many, those whose values are there stand first in line, and how many are left out is said.
     """
-    shown = html.escape(title if len(title) <= LONGEST else f"{title[:LONGEST]} …")
+    from html import escape
+
+    shown = escape(title if len(title) <= LONGEST else f"{title[:LONGEST]} …")
     begin, end = f"<div><code>{shown}</code><table>{_row('th', 'step', 'shape', 'formula', 'values')}", "</table></div>"
     room, cells = (LARGEST - len(f"{begin}{end}".encode())) // 2, dict[int, tuple[str, str, str]]()
     for at, (step, _) in sorted(enumerate(steps), key=lambda each: each[1][1] is None):
-        name, formula = html.escape(step.name), html.escape(step.op.formula)
+        name, formula = escape(step.name), escape(step.op.formula)
         line = f"<code>{name}</code>", shape_text(step.shape), formula
         room -= len(_row("td", *line, "").encode())
         if room < 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -50,9 +49,11 @@ def match(names: Sequence[str], pattern: str) -> list[str]:
 
 def missing(names: Sequence[str], wanted: str) -> str:
     """Says that nothing is called so, and what is called nearly so."""
+    from difflib import get_close_matches
+
     core = wanted.strip("*.")[:200]
     ends = [".".join(name.split(".")[-1 - core.count(".") :]) for name in names]
-    near = difflib.get_close_matches(core, ends, SHOWN, 0.6)
+    near = get_close_matches(core, ends, SHOWN, 0.6)
     close = [name for name, end in zip(names, ends, strict=True) if end in near or (core and core in name)]
     hint = f"; close names are {listed(close)}" if close else ""
     return f"no step is called {wanted[:200]!r}{hint}: `tui-transformer show` lists all"

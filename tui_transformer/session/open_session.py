@@ -14,7 +14,6 @@ from tui_transformer.model.local_models import TRAINED
 from tui_transformer.model.options import PLAIN, Ids, ModelOptions, Reading
 from tui_transformer.model.word_vectors import NORMAL
 from tui_transformer.records import replace
-from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.text.known_words import sample_sentence, sample_target
@@ -161,6 +160,8 @@ def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - 
 
 
 def _edits(session: Session) -> EditLines:
+    from tui_transformer.session.edit_format import as_written
+
     return [as_written(edit, session.base.program) for edit in session.edits]
 
 

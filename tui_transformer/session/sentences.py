@@ -7,11 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.generation.text import token_texts
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids
@@ -173,6 +171,8 @@ class Sentences:
         place = self.masked if self.base.program.logits else None
         if place is not None:
             return range(place, place + 1)
+        from tui_transformer.analysis.effects import answer_positions
+
         return answer_positions(self.base, folder=self.model.folder)
 
     def words_of(self, sequence: str) -> Vocabulary | None:
@@ -182,6 +182,8 @@ class Sentences:
 
 def _read_back(model: Model, ids: tuple[int, ...]) -> Encoding:
     """Token IDs as the text that is read as them; where there is none, as a sentence of their words."""
+    from tui_transformer.generation.text import token_texts
+
     words = model.vocabulary
     if words is not None and words.kind != "words":  # else their words are that text
         with suppress(InputError):

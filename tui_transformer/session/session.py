@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.analysis.score import text_targets
 from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text, over_all
@@ -19,17 +18,18 @@ from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
-from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer
 from tui_transformer.records import dataclass, replace
-from tui_transformer.report.differences import Comparison, compare_traces
 from tui_transformer.session.sentences import Sentences, kept
 from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.known_words import sample_sentence
 from tui_transformer.views.step_view import Limits, extremes
+
+if TYPE_CHECKING:
+    from tui_transformer.report.differences import Comparison
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
@@ -107,11 +107,15 @@ class Session(Sentences):
     @property
     def answers_once(self) -> bool:
         """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
+        from tui_transformer.learning.recipes import answers_first
+
         return set(self._text_targets) == {NOT_COUNTED} or answers_first(self.model.folder)
 
     @kept("tokens")
     def _text_targets(self) -> Ids:
         """The tokens of the text as targets; padding is none."""
+        from tui_transformer.analysis.score import text_targets
+
         known = has_loss(self.base.program)
         return text_targets(self.base, self.predicted) if known else default_targets(self.base.program, self.predicted)
 
@@ -189,6 +193,8 @@ class Session(Sentences):
 
     def compare(self, report: Report) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
+        from tui_transformer.report.differences import compare_traces
+
         return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 
     def with_overlay(self, overlay: Overlay) -> Session:

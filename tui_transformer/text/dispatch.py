@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,7 +64,9 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
         if where in names:
             return built_in_vocabulary(where)
         if not where or (Path(where).name == where and not is_there(meant(where)) and not refused):
-            close = difflib.get_close_matches(normal_form(where[:80]), names, 1)
+            from difflib import get_close_matches
+
+            close = get_close_matches(normal_form(where[:80]), names, 1)
             hint = f" (did you mean {close[0]}?)" if close else ""
             raise InputError(
                 f"no vocabulary is called “{visible(where[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
