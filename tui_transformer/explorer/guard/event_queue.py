@@ -198,7 +198,11 @@ class InTurn:
         front = self._front()
         if behind.widget is front and not self._waiting and _only_draws(front.screen):
             self.draw()
-        settled = behind.number > 1 and behind.widget is front and _nothing_comes_from(front)
+        settled = (
+            behind.number > 1
+            and behind.widget is front
+            and all(_queue(each).empty() for each in front.ancestors_with_self if isinstance(each, Widget))
+        )  # no message of the widget, as one that follows a message of its own, is still on its way to the screen
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
             if front is not None and not self._waiting:
@@ -210,7 +214,12 @@ class InTurn:
         self._holds_until = 0.0
         front = None if self._app._batch_count else self._screen()  # who holds it draws it
         for screen in () if front is None else (*self._app._background_screens, front):
-            screen._dirty_widgets.update(widget for widget in screen._compositor.visible_widgets if _takes(widget))
+            told = [
+                each for each in screen._compositor.visible_widgets if each._repaint_required and each is not screen
+            ]
+            screen._dirty_widgets.update(told)
+            for widget in told:  # they need not tell their screen any more
+                widget._repaint_required = False
             if screen is front or screen._dirty_widgets or screen._layout_required or screen._scroll_required:
                 screen._on_timer_update()
 
@@ -281,11 +290,6 @@ class InTurn:
         return self._front()
 
 
-def _nothing_comes_from(widget: Widget) -> bool:
-    """Whether no message of a widget, as one that follows a message of its own, is still on its way to the screen."""
-    return all(_queue(each).empty() for each in widget.ancestors_with_self if isinstance(each, Widget))
-
-
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
 
@@ -307,14 +311,6 @@ def _only_draws(screen: Screen[Any]) -> bool:
         or not all(isinstance(message, Prompt) for message in _queue(widget).values)
         for widget in (screen, screen.focused or screen, *screen._compositor.visible_widgets)
     )
-
-
-def _takes(widget: Widget) -> bool:
-    """Whether a widget is about to tell its screen that it has to be drawn; then it need not do so any more."""
-    if isinstance(widget, Screen):
-        return False
-    required, widget._repaint_required = widget._repaint_required, False
-    return required
 
 
 # Threads and timers

@@ -76,6 +76,10 @@ TO_TRAINED = ("a trained model", "a trained model", "trained")
 """The choices, in ever fewer words; and the last of a model that was not trained."""
 
 
+MOST_KEY_LINES = 64
+"""Lines of keys that are kept, each for what can be done at some steps."""
+
+
 class Lines:
     """The lines of a screen, written again where they change.
 
@@ -89,8 +93,7 @@ class Lines:
         self._written = Written(screen)
         self._scene: Scene | None = None
         self._count = ""
-        self._named: tuple[object, ...] = ()
-        self._key_line = Content("")
+        self._key_lines: dict[object, Content] = {}
 
     def count(self, digits: str) -> None:
         """Say what is made so often if it is typed now; "" for no count."""
@@ -153,10 +156,13 @@ class Lines:
         if width < 120:  # there is no room to name each: their keys stand together
             others = [each for each in others if each.id not in MENUS]
             first = (*first[:2], MENU_KEYS, *first[2:])
-        asked = [*first, *others, *always], len(always), width, keymap_of(app)
-        if asked != self._named:
-            self._named, self._key_line = asked, key_line(asked[0], app, width, len(always))
-        return self._key_line
+        actions = *first, *others, *always
+        asked = *actions, len(always), width, *keymap_of(app).items()
+        if asked not in self._key_lines:
+            if len(self._key_lines) >= MOST_KEY_LINES:
+                self._key_lines.clear()
+            self._key_lines[asked] = key_line(actions, app, width, len(always))
+        return self._key_lines[asked]
 
 
 def _counted(app: App[Any]) -> list[Action]:
