@@ -166,6 +166,13 @@ def test_the_slope_of_the_smoothed_loss_is_the_gradient_for_which_no_scores_are_
     assert kept.isdisjoint({"self_attention.scores", "self_attention.scaled", "self_attention.masked"})
 
 
+@pytest.mark.parametrize("smoothing", [float("nan"), -0.1, 1.0])
+def test_a_smoothing_that_cannot_be_is_refused(smoothing):
+    trace = in_float64("decoder").trace(ids=PAIR)
+    with pytest.raises(InputError, match="label smoothing is a number from 0 to below 1"):
+        gradients(trace, PAIR_TARGETS, smoothing=smoothing)
+
+
 # Cross-entropy with label smoothing
 @pytest.fixture
 def logits() -> np.ndarray:

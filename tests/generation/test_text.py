@@ -48,6 +48,8 @@ def test_an_encoder_decoder_writes_from_its_source_and_what_cannot_be_is_said():
     model = Model.load("story", device="cpu")
     with pytest.raises(InputError, match="no setting is called tokens: use temperature"):
         generate(model, "Once", tokens=3)
+    with pytest.raises(InputError, match="goes on from the prompt"):
+        generate(model, "Once", source="Once there was")
     with pytest.raises(InputError, match="nothing to write on from"):
         generate(model, [])
     with pytest.raises(InputError):

@@ -84,10 +84,10 @@ def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.
     Args:
         trace: A trace with logits. A cell that was set by hand passes no gradient on to what it was computed from.
         targets: The right token ID at every position (n, or batch × n); −1 = not counted.
-        smoothing: ε of label smoothing.
+        smoothing: ε of label smoothing, from 0 to below 1.
 
     Raises:
-        InputError: No logits, or targets that do not fit them.
+        InputError: No logits, targets that do not fit them, or another ε.
     """
     by_name, visit = _handed_out(trace)
     loss = backward(trace, targets, visit, smoothing=smoothing)
@@ -131,6 +131,8 @@ def backward(
     if len(program.axes(answer)) < 2:
         raise InputError(ONE_LABEL)
     rows = _checked(targets, (trace.batch, *program.shape(answer)))
+    if not 0 <= smoothing < 1:
+        raise InputError(f"label smoothing is a number from 0 to below 1, not {smoothing}")
     steps = [step for step in reversed(program.steps[: program.places[answer] + 1]) if step.name in _learned(program)]
     left = Counter(name for step in steps for name in _reads(trace, step) if name not in program.weights)
     values = dict(zip((answer, *left), trace.arrays((answer, *left)), strict=True))

@@ -58,6 +58,8 @@ def generate(
         InputError: The model does not write, or something that was given cannot be used.
     """
     read = model.encode(source).ids if isinstance(source, str) else tuple(source)
+    if read and not model.has_decoder:
+        raise UsageError("this model has no encoder that reads a source: it goes on from the prompt")
     defaults = defaults_of(model)
     reader = Writer(model, source=read)
     ids: Ids = reader.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
