@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any, TypeVar
 
 from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.records import dataclass
+
+Kind = TypeVar("Kind", bound=BaseConfig)
 
 MODULES: Mapping[str, str] = {
     "config": "vanilla attention",
@@ -34,3 +38,20 @@ def family_of(model_type: str) -> type[BaseConfig]:
     classes = vars(import_module(f"tui_transformer.model.{FAMILIES[own]}")).values()
     families = (each for each in classes if isinstance(each, type) and issubclass(each, BaseConfig))
     return next(family for family in families if vars(family).get("model_type") == own)
+
+
+def family(
+    name: str, base: type[Kind], model_type: str, defaults: Mapping[str, Any] | None = None, /, **said: Any
+) -> type[Kind]:
+    """The configuration of a family that differs from another in defaults and class attributes alone."""
+    attributes = {"model_type": model_type, "defaults": defaults or {}, "__reduce__": _reduced, **said}
+    return dataclass(frozen=True)(type(name, (base,), attributes))
+
+
+def _reduced(config: BaseConfig) -> tuple[Any, ...]:
+    """Pickled by its family: such a class has no name in a module."""
+    return _again, (config.model_type, vars(config))
+
+
+def _again(model_type: str, values: Mapping[str, Any]) -> BaseConfig:
+    return family_of(model_type)(**values)

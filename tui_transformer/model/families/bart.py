@@ -19,6 +19,7 @@ from tui_transformer.model.description import (
     Transformer,
     biased_layer,
 )
+from tui_transformer.model.families import family
 from tui_transformer.model.labels import BOTH_STACKS, Layout
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 from tui_transformer.records import dataclass, replace
@@ -226,38 +227,34 @@ LARGE = {
 """The sizes of BART large, which the families that are pre-norm have as defaults."""
 
 
-@dataclass(frozen=True)
-class MBartConfig(BartConfig):
-    """mBART (Liu et al. 2020): BART for many languages, with a norm of the embedding and after each stack."""
+MBartConfig = family(
+    "MBartConfig",
+    BartConfig,
+    "mbart",
+    LARGE | {"decoder_start_token_id": None},
+    title="mBART",
+    place="pre",
+    fixed={**BartConfig.fixed, "normalize_before": True, "add_final_layer_norm": True},
+)
+"""mBART (Liu et al. 2020): BART for many languages, with a norm of the embedding and after each stack."""
 
-    model_type = "mbart"
-    title = "mBART"
-    place = "pre"
-    defaults = LARGE
-    fixed: ClassVar[Mapping[str, Any]] = {**BartConfig.fixed, "normalize_before": True, "add_final_layer_norm": True}
-
-    decoder_start_token_id: int | None = None
-
-
-@dataclass(frozen=True)
-class PegasusConfig(BartConfig):
-    """Pegasus (Zhang et al. 2020): summaries; the layers of mBART with Marian's sines."""
-
-    model_type = "pegasus"
-    title = "Pegasus"
-    place = "pre"
-    defaults = LARGE
-    positions = "halves"
-    layouts: ClassVar[Mapping[str, Layout]] = {}
-    fixed: ClassVar[Mapping[str, Any]] = {
+PegasusConfig = family(
+    "PegasusConfig",
+    BartConfig,
+    "pegasus",
+    LARGE | {"pad_token_id": 0, "decoder_start_token_id": 0},
+    title="Pegasus",
+    place="pre",
+    positions="halves",
+    layouts={},
+    fixed={
         **MBartConfig.fixed,
         "normalize_embedding": False,
         "static_position_embeddings": True,
         "extra_pos_embeddings": 1,
-    }
-
-    pad_token_id: int | None = 0
-    decoder_start_token_id: int | None = 0
+    },
+)
+"""Pegasus (Zhang et al. 2020): summaries; the layers of mBART with Marian's sines."""
 
 
 @dataclass(frozen=True)

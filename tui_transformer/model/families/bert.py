@@ -20,6 +20,7 @@ from tui_transformer.model.description import (
     Transformer,
     biased_layer,
 )
+from tui_transformer.model.families import family
 from tui_transformer.model.labels import REPLACED, Layout, of_encoder
 from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
@@ -195,45 +196,29 @@ CLS = "cls.predictions"
 BERT_HEAD = word_head(f"{CLS}.transform.dense", f"{CLS}.transform.LayerNorm", (f"{CLS}.decoder", CLS))
 
 
-@dataclass(frozen=True)
-class BertConfig(EncoderConfig):
-    """BERT."""
-
-    model_type = "bert"
-    layouts = of_encoder("bert.pooler.dense")
-    weights = encoder_table("bert.", BERT_HEAD)
-
+BertConfig = family(
+    "BertConfig",
+    EncoderConfig,
+    "bert",
+    layouts=of_encoder("bert.pooler.dense"),
+    weights=encoder_table("bert.", BERT_HEAD),
+)
+"""BERT."""
 
 LM_HEAD = word_head("lm_head.dense", "lm_head.layer_norm", ("lm_head.decoder", "lm_head"))
 LM_LAYOUTS = of_encoder("classifier.dense", logits="classifier.out_proj")
+ROBERTA: Mapping[str, Any] = {
+    "first_row": None,
+    "head_gelu": True,
+    "layouts": LM_LAYOUTS,
+    "weights": replace(encoder_table("roberta.", LM_HEAD), prefixes=("", "data2vec_text.")),
+}
 
+RobertaConfig = family("RobertaConfig", EncoderConfig, "roberta", {"vocab_size": 50265, "pad_id": 1}, **ROBERTA)
+"""RoBERTa (Liu et al. 2019): BERT with other training, and places that count from behind the pad ID."""
 
-@dataclass(frozen=True)
-class RobertaConfig(EncoderConfig):
-    """RoBERTa (Liu et al. 2019): BERT with other training, and places that count from behind the pad ID."""
-
-    model_type = "roberta"
-    first_row = None
-    head_gelu = True
-    layouts = LM_LAYOUTS
-    weights = replace(encoder_table("roberta.", LM_HEAD), prefixes=("", "data2vec_text."))
-
-    vocab_size: int = 50265
-    pad_id: int | None = 1
-
-
-@dataclass(frozen=True)
-class XlmRobertaConfig(EncoderConfig):
-    """XLM-R (Conneau et al. 2020): RoBERTa for a hundred languages, with other defaults."""
-
-    model_type = "xlm-roberta"
-    first_row = None
-    head_gelu = True
-    layouts = LM_LAYOUTS
-    weights = RobertaConfig.weights
-
-    pad_id: int | None = 1
-
+XlmRobertaConfig = family("XlmRobertaConfig", EncoderConfig, "xlm-roberta", {"pad_id": 1}, **ROBERTA)
+"""XLM-R (Conneau et al. 2020): RoBERTa for a hundred languages, with other defaults."""
 
 BUCKETS, LIMIT = 32, 128
 """Distances of MPNet have so many buckets, whatever the table has rows; farther keys share the last (as published)."""
@@ -338,27 +323,20 @@ class DistilBertConfig(EncoderConfig):
 # With an embedding of its own width
 
 
-@dataclass(frozen=True)
-class ElectraConfig(EncoderConfig):
-    """ELECTRA (Clark et al. 2020): BERT with a narrow embedding; its generator fills in masked words.
-
-    Attributes:
-        table_width: Width of the embedding.
-    """
-
-    model_type = "electra"
-    head_gelu = True
-    layouts: ClassVar[Mapping[str, Layout]] = {
+ElectraConfig = family(
+    "ElectraConfig",
+    EncoderConfig,
+    "electra",
+    {"d_model": 256, "heads": 4, "d_ff": 1024, "table_width": 128},
+    head_gelu=True,
+    layouts={
         **of_encoder("classifier.dense", "gelu", "classifier.out_proj"),
         REPLACED: Layout(("discriminator_predictions.dense_prediction",), "discriminator_predictions.dense"),
-    }
-    weights = encoder_table(
+    },
+    weights=encoder_table(
         "electra.",
         word_head("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head"),
         {"embedding.projected": "electra.embeddings_project"},
-    )
-
-    d_model: int = 256
-    heads: int = 4
-    d_ff: int = 1024
-    table_width: int = 128
+    ),
+)
+"""ELECTRA (Clark et al. 2020): BERT with a narrow embedding, `table_width`; its generator fills in masked words."""

@@ -39,7 +39,7 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.families import family_of
+from tui_transformer.model.families import family
 from tui_transformer.model.families.rope import (
     FULL,
     SLIDING,
@@ -187,10 +187,6 @@ class DecoderConfig(BaseConfig):
             raise UsageError(f"num_experts_per_tok {shown(chosen)} is more than the {experts} experts")
         if "mlp_only_layers" in self.defaults and self.setting("use_sliding_window"):
             a_size("sliding_window", self.window)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its family: a class that `decoder` makes has no name in a module."""
-        return _again, (self.model_type, vars(self))
 
     def setting(self, name: str, without: Any = None) -> Any:
         """A setting that not all families have, or what holds without it."""
@@ -360,12 +356,7 @@ def decoder(
 ) -> type[DecoderConfig]:
     """The configuration of a family that is told by its style, its own settings and other class attributes."""
     name = "".join(filter(str.isalnum, sizes_of(model_type)["title"]))
-    attributes = {"model_type": model_type, "style": style, "defaults": defaults or {}, **said}
-    return dataclass(frozen=True)(type(f"{name}Config", (DecoderConfig,), attributes))
-
-
-def _again(model_type: str, values: Mapping[str, Any]) -> BaseConfig:
-    return family_of(model_type)(**values)
+    return family(f"{name}Config", DecoderConfig, model_type, defaults, style=style, **said)
 
 
 def _padding(raw: Mapping[str, Any]) -> int | None:

@@ -19,6 +19,7 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
+from tui_transformer.model.families import family
 from tui_transformer.model.families.bart import check_one_table, repeated
 from tui_transformer.model.labels import BOTH_STACKS, OF_TOKENS, TOKEN, Layout
 from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
@@ -204,24 +205,17 @@ class T5Config(BaseConfig):
         return Stack(Embedding(), tuple(built), norm)
 
 
-@dataclass(frozen=True)
-class MT5Config(T5Config):
-    """mT5 (Xue et al. 2021): T5 1.1 for a hundred languages, whose logits are never scaled."""
+MT5Config = family(
+    "MT5Config",
+    T5Config,
+    "mt5",
+    {"scale_decoder_outputs": False, "decoder_start_token_id": 0},
+    usual_feed_forward="gated-gelu",
+    of_the_file=frozenset({"scale_decoder_outputs"}),
+)
+"""mT5 (Xue et al. 2021): T5 1.1 for a hundred languages, whose logits are never scaled."""
 
-    model_type = "mt5"
-    usual_feed_forward = "gated-gelu"
-    of_the_file = frozenset({"scale_decoder_outputs"})
-
-    scale_decoder_outputs: bool = False
-    decoder_start_token_id: int | None = 0
-
-
-@dataclass(frozen=True)
-class UMT5Config(T5Config):
-    """UMT5 (Chung et al. 2023): T5 1.1 for a hundred languages, with a table of distances in every layer."""
-
-    model_type = "umt5"
-    usual_feed_forward = "gated-gelu"
-    own_distances = True
-
-    decoder_start_token_id: int | None = 0
+UMT5Config = family(
+    "UMT5Config", T5Config, "umt5", {"decoder_start_token_id": 0}, usual_feed_forward="gated-gelu", own_distances=True
+)
+"""UMT5 (Chung et al. 2023): T5 1.1 for a hundred languages, with a table of distances in every layer."""
