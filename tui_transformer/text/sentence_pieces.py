@@ -215,10 +215,7 @@ def _marian(path: Path) -> SentencePieceVocabulary:
             missing = f"{TARGET_TABLE} beside it, though separate_vocabs is true"
             raise InputError(f"{shown_path(path)} has no {missing}: copy it")
         written = by_id(read_ids(table), shown_path(table))
-    end = _present(words, "</s>")
-    return SentencePieceVocabulary(
-        path.name, words, 0, "sentencepiece", path, path, other, written, last=end, language=True, specials=_NAMES
-    )
+    return _vocabulary(path, words, target=other, target_words=written, last=_present(words, "</s>"), language=True)
 
 
 def _t5(path: Path) -> SentencePieceVocabulary:
@@ -234,30 +231,22 @@ def _llama(path: Path) -> SentencePieceVocabulary:
     words, options = _pieces(path), sibling_options(path)
     first = _present(words, "<s>") if options.get("add_bos_token", True) else ()
     last = _present(words, "</s>") if options.get("add_eos_token", False) else ()
-    return _opened(path, words, (), first, last)
+    return _opened(path, words, (), first=first, last=last)
 
 
 def _opened(
-    path: Path, words: tuple[str, ...], more: tuple[str, ...], first: tuple[str, ...] = (), last: tuple[str, ...] = ()
+    path: Path, words: tuple[str, ...], more: tuple[str, ...], **around: tuple[str, ...]
 ) -> SentencePieceVocabulary:
     """With the tokens that the files beside the model add."""
     added = sibling_tokens(path)
     whole = by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, shown_path(path))
     control = (words[i] for i in range(len(words)) if processor(path).is_control(i))
     special = frozenset((*more, *control, *(each.content for each in added.special if each.content in whole)))
-    return SentencePieceVocabulary(
-        path.name,
-        whole,
-        0,
-        "sentencepiece",
-        path,
-        path,
-        first=first,
-        last=last,
-        added=len(whole) - len(words),
-        own=special,
-        specials=_NAMES,
-    )
+    return _vocabulary(path, whole, added=len(whole) - len(words), own=special, **around)
+
+
+def _vocabulary(path: Path, words: tuple[str, ...], **said: Any) -> SentencePieceVocabulary:
+    return SentencePieceVocabulary(path.name, words, 0, "sentencepiece", path, path, specials=_NAMES, **said)
 
 
 def _pieces(path: Path) -> tuple[str, ...]:
