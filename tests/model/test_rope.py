@@ -13,7 +13,7 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 from tui_transformer.model.families import family_of
-from tui_transformer.model.families.rope import read_rope
+from tui_transformer.model.families.rope import read_layer_ropes, read_rope
 
 LLAMA3 = {
     "rope_type": "llama3",
@@ -114,8 +114,9 @@ def test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned(family)
 
 def test_layers_of_a_kind_may_have_settings_of_their_own():
     kinds = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_type": "linear", "factor": 8.0}}
-    ropes = [read_rope({"rope_parameters": kinds}, layers=kind) for kind in kinds]
-    assert [(rope.rope_theta, rope.factor) for rope in ropes] == [(1e6, 1.0), (10000.0, 8.0)]
+    ropes = read_layer_ropes({"rope_parameters": kinds}, 1e4, 1e4, "rope_local_base_freq", 2048)
+    both = ropes.full_attention, ropes.sliding_attention
+    assert [(rope.rope_theta, rope.factor) for rope in both] == [(1e6, 1.0), (10000.0, 8.0)]
     with pytest.raises(UsageError, match="not one table"):
         read_rope({"rope_parameters": kinds})
 

@@ -112,7 +112,7 @@ class StoredWeights:
     def packed(self, name: str) -> bool:
         """Whether a weight is a matrix that is made of blocks of few bits wherever it is read, some columns at once."""
         place = self.places[name]
-        as_stored = place.make is as_it_is and place.times == 1.0 and place.plus == 0.0
+        as_stored = place.make is as_it_is and not place.plus
         return as_stored and self.tensors.find(place.name).packed(place.take)
 
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class StoredWeights:
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
         place = self.places[name]
-        if place.times != 1.0 or place.plus != 0.0:
+        if place.plus:
             return None
         cell = tuple(slice(i, i + 1) for i in index)
         rounded = self.tensors.rounded(place.name, lambda tensor: place.make(place.take(tensor))[cell])

@@ -46,20 +46,17 @@ class Stored:
     Attributes:
         take: What the weight is of it, by slicing and turning alone: a view, as only what is taken is read.
         make: What is made of that once it is read, where a view cannot say it.
-        times: What its numbers are multiplied by.
-        plus: What is added then.
+        plus: What is added to its numbers.
     """
 
     name: str
     take: Callable[[Host], Host] = as_it_is
     make: Callable[[Host], Host] = as_it_is
-    times: float = 1.0
     plus: float = 0.0
 
     def numbers(self, made: Host) -> Host:
         """The numbers of the weight, from those that were read; worked out in float64 where they are not the same."""
-        same = self.times == 1.0 and self.plus == 0.0
-        return made if same else made.astype("float64") * self.times + self.plus
+        return made.astype("float64") + self.plus if self.plus else made
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,7 @@ class Part:
         turned: It is stored out × in; None where the table and the kind of step tell.
         stacked: The last number is no part of the name but the place on the tensor's first axis, as of an expert.
         whole: The name has no ending.
-        times: What the stored numbers are multiplied by.
-        plus: What is added then: 1 where γ − 1 is stored.
+        plus: What is added to the stored numbers: 1 where γ − 1 is stored.
     """
 
     tensors: str | tuple[str, ...]
@@ -81,7 +77,6 @@ class Part:
     turned: bool | None = None
     stacked: bool = False
     whole: bool = False
-    times: float = 1.0
     plus: float = 0.0
 
 
@@ -137,7 +132,7 @@ class WeightTable:
         take = functools.partial(self._taken, part, name, config)
         plain = part.take is None and not part.stacked and not self._turned(part, name)
         make = functools.partial(self._made, part, name) if isinstance(part.take, Grouped) else as_it_is
-        return Stored(tensor, as_it_is if plain else take, make, part.times, part.plus)
+        return Stored(tensor, as_it_is if plain else take, make, part.plus)
 
     def part(self, name: str) -> Part | None:
         """The tensor that holds a weight, and how it is taken from there."""

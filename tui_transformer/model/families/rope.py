@@ -147,7 +147,6 @@ def read_rope(
     default: float = DEFAULT_THETA,
     partial: tuple[str, ...] = ("partial_rotary_factor",),
     whole: float = 1.0,
-    layers: str = "",
     context: int = 2048,
 ) -> Rope:
     """Rotary positions as a `config.json` has them, in `rope_parameters` (new) or beside `rope_scaling` (old).
@@ -158,13 +157,12 @@ def read_rope(
         default: θ where the file says nothing.
         partial: Old names of the part that is turned.
         whole: The part where the file says nothing.
-        layers: A kind of layer, as `layer_types` calls it, where a file may have a table for each.
         context: `max_position_embeddings` where the file says nothing.
 
     Raises:
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
-    given = _table(raw, layers)
+    given = _table(raw)
     nulls = [key for key in NOT_NULL if key in given and given[key] is None]
     for name, names in (("rope_theta", theta), ("partial_rotary_factor", partial if whole != 1.0 else ())):
         nulls += [key for key in names if name not in given and key in raw and raw[key] is None]
@@ -194,11 +192,9 @@ def read_rope(
     return Rope(rope_type=kind, **values)
 
 
-def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
-    """The numbers of rotary positions, of a kind of layers where each has its own; empty where there are none."""
+def _table(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The numbers of rotary positions; empty where there are none."""
     given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
-    if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
-        given = given[layers]
     other = raw.get("rope_parameters")
     if not isinstance(other, Mapping | None):
         raise UsageError(f"rope_parameters {shown(other)} is not a table of numbers")
