@@ -25,6 +25,7 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.opening import open_tool
+from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -231,6 +232,24 @@ class Explorer:
             assert stop in self.session.stops, f"no stop {stop}"
             self.app.call_later(self.parts.navigation.go_to_stop, stop)
         await self.until(lambda: self.stop == stop)
+        await self.settled()
+
+    async def change(self, session: Session) -> None:
+        """Show another session."""
+        self.parts.port.change(session)
+        await self.settled()
+
+    async def tour(self, told: str | Lecture) -> None:
+        """Begin a tour, of the program by its name; tests of the guide press the keys."""
+        tour = self.parts.tour
+        tour.begin(told) if isinstance(told, str) else tour.follow(told)
+        await self.settled()
+
+    async def click(self, text: str, right: int = 0, down: int = 0, times: int = 1) -> None:
+        """Click so many cells from where a text begins, the lowest on the screen."""
+        lines = self.text.splitlines()
+        y = max(i for i, line in enumerate(lines) if text in line)
+        await self.pilot.click(offset=(lines[y].index(text) + right, y + down), times=times)
         await self.settled()
 
     async def open(self, tool: str) -> None:

@@ -17,7 +17,6 @@ def state(explorer: Explorer) -> tuple[Any, ...]:
 
 async def lead_to(explorer: Explorer, name: str, stop: str) -> None:
     """Begin a tour, and go to a stop of it."""
-    explorer.parts.tour.begin(name)
-    await explorer.settled()
+    await explorer.tour(name)
     explorer.parts.tour.go([each.name for each in tour(name)].index(stop))
     await explorer.settled()

@@ -152,8 +152,7 @@ async def test_weights_that_are_no_numbers_are_not_said_to_be_masked():
     async with exploring(WIDE, model="question") as explorer:
         session = explorer.session
         wrong = changes(session.model, session.base.program, ["0.self_attention.scores[0,0,1] *= 1e39"])
-        explorer.parts.port.change(session.with_edits(*wrong))
-        await explorer.settled()
+        await explorer.change(session.with_edits(*wrong))
         await explorer.go("encoder.0.self_attention.weights")
         await explorer.shown("× NaN", "1 row sums to NaN", "▸where │              NaN ")
         assert "× masked" not in explorer.text

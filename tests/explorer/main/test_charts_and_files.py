@@ -46,8 +46,7 @@ async def test_a_chart_that_is_of_something_else_than_what_is_drawn_says_so():
         session = explorer.session
         wanted = ["embedding.positions[0,0] = 3", "0.self_attention.scores *= 3"]
         edited = session.with_edits(*changes(session.model, session.base.program, wanted))
-        explorer.parts.port.change(edited.with_overlay(BEFORE))
-        await explorer.settled()
+        await explorer.change(edited.with_overlay(BEFORE))
         for stop, whole in {WEIGHTS: "Entropy of every head", "embedding.positions": "where @0: 3"}.items():
             await explorer.go(stop)
             for _ in range(4):

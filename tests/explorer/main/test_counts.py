@@ -85,14 +85,10 @@ async def test_a_click_on_a_key_while_a_count_stands_is_counted_as_the_key_is():
         await explorer.go(WEIGHTS)
         for key, wanted in {"space": 16, "backspace": 13}.items():
             await typed(explorer, "3")
-            line = explorer.text.splitlines()[-1]
-            await explorer.pilot.click(offset=(line.index(f" {key} ") + 1, WIDE[1] - 1))
-            await explorer.settled()
+            await explorer.click(f" {key} ", 1)
             assert (explorer.place[0], explorer.view.active) == (wanted, "matrix")
         await typed(explorer, "4")
-        line = explorer.text.splitlines()[-1]
-        await explorer.pilot.click(offset=(line.index("h j k l") + 2, WIDE[1] - 1))
-        await explorer.settled()
+        await explorer.click("h j k l", 2)
         assert explorer.position.place.row == 4
     async with exploring(WIDE, model="question", preferences=Preferences(keys={"cursor.up": "up,f5"})) as explorer:
         await typed(explorer, "3")

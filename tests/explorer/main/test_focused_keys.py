@@ -55,17 +55,11 @@ async def test_what_would_be_refused_is_not_named():
 async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS)
-        lines = explorer.text.splitlines()
-        y = next(i for i, text in enumerate(lines) if " sailor 22" in text)
-        await explorer.pilot.click(offset=(lines[y].index("sailor") + 1, y))
-        await explorer.settled()
+        await explorer.click(" sailor 22", 2)
         assert explorer.position.place.row == 4
-        x = lines[y - 1].index("hide")
-        await explorer.pilot.click(offset=(x + 1, y - 1))
-        await explorer.settled()
+        await explorer.click("sailor hide", 8)
         assert explorer.position.place.row == 5
-        await explorer.pilot.click(offset=(x + 1, y - 1), times=2)
-        await explorer.settled()
+        await explorer.click("sailor hide", 8, times=2)
         assert explorer.focused_input.value == explorer.session.text
 
 

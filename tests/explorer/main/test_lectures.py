@@ -41,9 +41,8 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, 
         assert places == [Position(WEIGHTS, Place(2, 0, 8)), Position("output.logits", Place(0, 0, 3))]
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
-            explorer.parts.port.go(Position("tokens"))
-            explorer.parts.tour.follow(told)
-            await explorer.settled()
+            await explorer.go("tokens")
+            await explorer.tour(told)
             await explorer.shown("Stop 1 of 2 · Attention weights")
             assert explorer.position == places[0]
             assert "Ask first." not in explorer.text
@@ -85,8 +84,7 @@ async def test_notes_are_for_who_gives_the_lecture_and_follow_it_in_a_file(tmp_p
     (tmp_path / "notes.txt").write_text("before\n")
     async with exploring(NARROW, model="question") as explorer:
         told = with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt"))
-        explorer.parts.tour.follow(told)
-        await explorer.settled()
+        await explorer.tour(told)
         assert "Ask" not in explorer.text
         begun = "before\nWhy?\n\nStop 1 of 2 · One\nAsk ␛[2J first. The key u takes it back.\nThen: Two\n\n"
         assert (tmp_path / "notes.txt").read_text() == begun
@@ -106,8 +104,7 @@ async def test_a_lecture_that_was_left_begins_again_as_its_file_is_now(tmp_path,
     path = tmp_path / "mine.toml"
     path.write_text(LECTURE)
     async with exploring(NARROW, model="question") as explorer:
-        explorer.parts.tour.follow(with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt")))
-        await explorer.settled()
+        await explorer.tour(with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt")))
         await explorer.press("right", "escape")
         path.write_text(LECTURE.replace("It is one.", "It is another."))
         await explorer.press("t")

@@ -109,10 +109,7 @@ async def test_the_step_list_follows():
         await explorer.settled()
         assert explorer.place[0] == 2
         # a click on a closed layer opens it
-        lines = explorer.text.splitlines()
-        closed = next(i for i, line in enumerate(lines) if "▸ Encoder layer 1" in line)
-        await explorer.pilot.click(offset=(6, closed))
-        await explorer.settled()
+        await explorer.click("▸ Encoder layer 1", 4)
         assert explorer.stop.startswith("encoder.1.")
         assert "query" in explorer.text
 

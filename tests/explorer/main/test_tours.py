@@ -200,8 +200,7 @@ def test_the_story_of_gradients_of_every_trained_model_leads_to_cells_that_have_
 
 async def test_the_target_of_the_story_of_gradients_is_wrong():
     async with exploring(WIDE, model="question") as explorer:
-        explorer.parts.tour.begin("gradients")
-        await explorer.settled()
+        await explorer.tour("gradients")
         assert explorer.session.model.word(explorer.session.loss_targets[0]) == "statement"
         await explorer.press("space")
         await explorer.shown("the model says question", "the target is statement")
@@ -210,8 +209,7 @@ async def test_the_target_of_the_story_of_gradients_is_wrong():
 async def test_a_tour_that_begins_again_at_once_has_one_panel():
     async with exploring(NARROW, model="question") as explorer:
         for _ in range(3):
-            explorer.parts.tour.begin("question")
-        await explorer.settled()
+            await explorer.tour("question")
         assert len(explorer.main.query(TourPanel)) == 1
         assert f"1 of {len(tour('question'))}" in explorer.text
         await explorer.press("space")
@@ -230,8 +228,7 @@ async def test_on_a_small_screen_the_card_has_the_room_of_the_whole():
 async def test_a_chart_that_a_stop_is_about_is_on_the_screen_beside_a_whole_that_opens():
     async with exploring(WIDE, model="encoder", whole=None) as explorer:
         chart, whole = explorer.main.query_one(ChartPane), explorer.main.query_one(WholePane)
-        explorer.parts.tour.begin("gradients")
-        await explorer.settled()
+        await explorer.tour("gradients")
         while explorer.parts.tour.stop[2] != "norms":
             assert (chart.region.height, whole.region.height > 0) == (0, True)
             await explorer.press("right")
@@ -255,11 +252,9 @@ def test_the_story_of_gradients_leads_to_steps_of_every_family(family):
 async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         stop = next(each for each in tour("question-heads") if each.name == "only_mark")
-        explorer.parts.tour.follow(replace(lecture("question"), stops=(stop,)))
-        await explorer.settled()
+        await explorer.tour(replace(lecture("question"), stops=(stop,)))
         assert explorer.session.edits
-        explorer.parts.port.change(open_session(ModelOptions("dates"), None, None))
-        await explorer.settled()
+        await explorer.change(open_session(ModelOptions("dates"), None, None))
         assert explorer.session.model.name == "dates"
         assert explorer.parts.tour.stop is None
         assert not explorer.main.query(TourPanel)
@@ -272,8 +267,7 @@ async def test_the_card_breaks_the_border_of_no_pane():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         told = (*tour("question"), *tour("question-heads"))
         stops = [stop for stop in told if stop.name in ("number", "sum", "only_mark")]
-        explorer.parts.tour.follow(replace(lecture("question"), stops=tuple(stops)))
-        await explorer.settled()
+        await explorer.tour(replace(lecture("question"), stops=tuple(stops)))
         for stop in stops:
             assert explorer.parts.tour.stop[2] == stop.name
             for size in (NARROW, WIDE):
@@ -331,8 +325,7 @@ def not_on(screen: str, said: str) -> set[str]:
 )
 async def test_every_number_that_a_stop_says_is_on_the_screen_beside_its_card(model, size):
     async with exploring(size, model=tour_model(model), whole=None) as explorer:
-        explorer.parts.tour.begin(model)
-        await explorer.settled()
+        await explorer.tour(model)
         for stop in with_keys(lecture(model), {}).stops:
             if stop.predict:
                 await explorer.press("space")

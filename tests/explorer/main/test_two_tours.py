@@ -22,8 +22,7 @@ async def test_a_tour_has_one_counting_alone():
             assert steps.search(explorer.text)
             await explorer.press("t")
             for name in ("question", "gradients"):
-                explorer.parts.tour.begin(name)
-                await explorer.settled()
+                await explorer.tour(name)
                 for _ in range(3):
                     assert not steps.search(explorer.text)
                     assert len(re.findall(r"Stop \d+ of \d+ · ", explorer.text)) == 1

@@ -52,8 +52,7 @@ async def test_gradients_of_a_long_sentence_are_gone_once_another_is_read():
         long = explorer.session
         assert long.went_back
         assert long.cache.held_bytes >= long.trace.held_bytes + long.gradients.held_bytes > long.trace.held_bytes
-        explorer.parts.port.change(small)
-        await explorer.settled()
+        await explorer.change(small)
         assert not long.went_back
         assert long.cache.held_bytes == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.main.enabled_actions import refused
 from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
@@ -45,8 +45,7 @@ async def test_an_entry_is_chosen_by_letter_by_cursor_and_by_a_click_and_typed_w
         await explorer.press("escape", "g", "down", "up", "enter")
         assert "entropy" in explorer.text
         await explorer.press("escape", "m")
-        place = next(i for i, line in enumerate(explorer.text.splitlines()) if " ,  Settings" in line)
-        await explorer.pilot.click(offset=(20, place))
+        await explorer.click(" ,  Settings")
         await explorer.shown("d_model")
         await explorer.press("escape")
         # what is typed behind the letter is typed into what the menu opens: at once, and at the menu
@@ -117,31 +116,23 @@ async def test_a_user_gives_a_menu_another_key_and_a_meaning_in_it_a_key_of_its_
         assert "Logit lens" in explorer.text
         # a word of the line of keys can be clicked
         await explorer.press("escape")
-        await explorer.pilot.click(offset=(line.index("look at"), WIDE[1] - 1))
-        await explorer.settled()
+        await explorer.click("look at")
         menu_of(explorer)
-
-
-async def click(explorer: Explorer, word: str, at: int = 0) -> None:
-    """Click the last line of the screen, so many columns behind the beginning of a word."""
-    lines = explorer.text.splitlines()
-    await explorer.pilot.click(offset=(lines[-1].index(word) + at, len(lines) - 1))
-    await explorer.settled()
 
 
 @pytest.mark.parametrize("size", [MEDIUM, NARROW])
 async def test_where_their_keys_stand_together_a_click_on_a_letter_opens_its_menu(size):
     async with exploring(size, model="question", preferences=DEFAULT) as explorer:
-        await click(explorer, "space")
+        await explorer.click("space")
         assert explorer.place[0] == 2  # the line that opened can be clicked as well
         for place, menu in enumerate(MENUS.values()):
-            await click(explorer, "g a r c b m menus", 2 * place)
+            await explorer.click("g a r c b m menus", 2 * place)
             assert menu.title.capitalize() in explorer.text
             await explorer.leave()
         await explorer.go("encoder.0.self_attention.weights")
-        await click(explorer, "←↑↓→", 2)
+        await explorer.click("←↑↓→", 2)
         assert explorer.position.place.row == 1
-        await click(explorer, "look inside")
+        await explorer.click("look inside")
         assert explorer.app.screen is not explorer.main
 
 

@@ -9,7 +9,6 @@ from tui_transformer.explorer.main.enabled_actions import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.keymap import without
-from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT
 
 
@@ -24,7 +23,7 @@ async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
         assert len(there) >= len(ACTIONS) - 4
         assert list(commands(explorer))[: len(there)] == there
         assert commands(explorer)["Next head"].help == "key: ]"
-        explorer.parts.port.go(Position(TEXT))
+        await explorer.go(TEXT)
         await explorer.press("4")
         explorer.app.call_later(commands(explorer)["Lower temperature"].callback)
         await explorer.shown("T = 0.9")

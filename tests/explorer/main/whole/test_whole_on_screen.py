@@ -37,11 +37,7 @@ async def test_the_whole_opens_where_there_is_room_and_is_one_key_away_elsewhere
 async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         # a click goes to a box, its head and its row
-        lines = explorer.text.split("\n")
-        y = next(i for i, line in enumerate(lines) if "softmax, all heads" in line)
-        x = lines[y].index("softmax, all heads")
-        await explorer.pilot.click(offset=(x + 11, y + 2))
-        await explorer.settled()
+        await explorer.click("softmax, all heads", 11, 2)
         assert explorer.stop == WEIGHTS
         assert (explorer.position.place.head, explorer.position.place.row) == (1, 2)
         explorer.parts.navigation.go_to_cell(head=0, row=0, column=0)
