@@ -276,9 +276,10 @@ async def exploring(
     budget: int | None = None,
     decoder_text: str | None = None,
     whole: bool | None = False,
+    at: str | None = None,
     **options: Any,
 ) -> AsyncIterator[Explorer]:
-    """An explorer of a model, with the options of the command line.
+    """An explorer of a model, with the options of the command line, at its first stop or another.
 
     The whole is not shown unless a test wants it, or (None) leaves it to the size; and unless a test brings its own
     preferences, everything has a key, which is one press.
@@ -292,6 +293,8 @@ async def exploring(
         explorer = Explorer(pilot, app)
         await explorer.until(lambda: len(app.screen_stack) > 1)
         await explorer.settled()
+        if at is not None:
+            await explorer.go(at)
         yield explorer
         assert not app.failures.told, list(app.failures.told.values())
 

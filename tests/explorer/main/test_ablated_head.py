@@ -64,8 +64,7 @@ async def test_the_position_of_the_row_is_ablated_and_the_text_says_what_was_bef
 async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
     model = ModelOptions(str(REFERENCES / "t5"))
     session = open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
-    async with exploring(NARROW, session=session, preferences=REMAPPED) as explorer:
-        await explorer.go("decoder.0.cross_attention.key")
+    async with exploring(NARROW, session=session, preferences=REMAPPED, at="decoder.0.cross_attention.key") as explorer:
         await explorer.press("down", "o")
         assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens"]
         await explorer.press("u")
@@ -89,8 +88,7 @@ async def test_where_there_is_no_head_or_position_it_is_said() -> None:
 
 
 async def test_what_is_beside_by_choice_stays() -> None:
-    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
-        await explorer.go("decoder.0.self_attention.weights")
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2, at="decoder.0.self_attention.weights") as explorer:
         await explorer.press("d", "enter")
         await explorer.answer("the shore")
         await explorer.until(lambda: explorer.session.comparison is not None)

@@ -81,8 +81,7 @@ async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(option
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
-    async with exploring(size) as explorer:
-        await explorer.go("encoder.0.self_attention.scores")
+    async with exploring(size, at="encoder.0.self_attention.scores") as explorer:
         await explorer.press("5")
         assert explorer.main.query_one(CellPane).has_focus
         assert "shore" in explorer.text
@@ -104,8 +103,7 @@ async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
 
 
 async def test_the_arrows_move_the_cell_and_terms_can_be_ordered_by_size():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(NARROW, at="embedding.output") as explorer:
         await explorer.press("j", "j", "l", "l", "l", "up", "left")
         assert (explorer.position.place.row, explorer.position.place.column) == (1, 2)
         assert any("waves @1" in line for line in lines(explorer))
@@ -128,8 +126,7 @@ async def test_the_arrows_move_the_cell_and_terms_can_be_ordered_by_size():
 
 
 async def test_w_goes_to_the_weight_and_back():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("output.logits")
+    async with exploring(NARROW, at="output.logits") as explorer:
         await explorer.press("w")
         assert explorer.stop == "output.logits.weight"
         await explorer.go("encoder.0.feed_forward.hidden")
@@ -171,8 +168,7 @@ async def test_a_query_without_a_visible_key_has_zeros_and_says_so():
 
 
 async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
-    async with exploring(WIDE) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+    async with exploring(WIDE, at="encoder.0.self_attention.weights") as explorer:
         assert "every row sums to 1" in explorer.text
         await explorer.prompt("e", "5")
         assert "every row sums to 1" not in explorer.text
@@ -205,8 +201,7 @@ async def test_the_equation_stays_in_view_however_long_the_working_is():
 
 
 async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_than_the_pane():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go("encoder.0.self_attention.scores")
+    async with exploring(WIDE, model="question", whole=None, at="encoder.0.self_attention.scores") as explorer:
         await explorer.press("t")
         while explorer.parts.tour.stop[2] != "key":
             await explorer.press("right")

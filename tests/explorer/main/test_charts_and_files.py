@@ -100,8 +100,7 @@ def read_npz(path: Path) -> np.ndarray:
 
 async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with exploring(NARROW) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, at=WEIGHTS) as explorer:
         wanted = explorer.session.trace[WEIGHTS][1]
         # the cell and the row
         await explorer.press("]", "down", "right", "right", "y")
@@ -143,8 +142,7 @@ async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_th
 
 async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with exploring(WIDE) as explorer:
-        await explorer.go("embedding.positions")
+    async with exploring(WIDE, at="embedding.positions") as explorer:
         await explorer.press("6", "c")
         for name in ("waves.svg", "waves.txt"):
             await explorer.prompt("x", "waves.png")

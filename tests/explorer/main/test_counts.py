@@ -22,8 +22,7 @@ async def typed(explorer, *keys: str) -> None:
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_a_digit_is_a_count_of_a_letter_and_with_an_arrow_a_pane(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(size, model="question", at=WEIGHTS) as explorer:
         await typed(explorer, "5", "j")
         assert (explorer.position.place.row, explorer.view.active) == (5, "matrix")
         await typed(explorer, "3", "l")

@@ -33,8 +33,7 @@ def ran(monkeypatch) -> set[str]:
 @pytest.mark.parametrize("budget", [None, 0])
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_weights_of_the_first_layer_are_shown_before_another_layer_is_computed(ran, size, budget):
-    async with exploring(size, text="the waves", sizes=TWO_LAYERS, budget=budget) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(size, text="the waves", sizes=TWO_LAYERS, budget=budget, at=WEIGHTS) as explorer:
         await explorer.press("]", "down", "right", "c")
         assert explorer.scene.view.name == WEIGHTS
         assert not explorer.view.shared_scale

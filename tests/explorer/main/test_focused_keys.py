@@ -53,8 +53,7 @@ async def test_what_would_be_refused_is_not_named():
 
 
 async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         await explorer.click(" sailor 22", 2)
         assert explorer.position.place.row == 4
         await explorer.click("sailor hide", 8)
@@ -64,8 +63,7 @@ async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
 
 
 async def test_arrows_go_from_word_to_word_each_named_whole_or_not_at_all_and_enter_edits():
-    async with exploring(MEDIUM, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(MEDIUM, model="question", at=WEIGHTS) as explorer:
         tokens = next(text for text in explorer.text.splitlines() if "@0" in text)
         assert tokens.rstrip("│ ").endswith("the 4 @6  …")
         await explorer.press("1", "right", "right")

@@ -14,8 +14,7 @@ ATTENTION = "encoder.0.self_attention"
 
 
 async def test_the_head_stays_through_steps_that_have_none():
-    async with exploring(WIDE, model="question", whole=True) as explorer:
-        await explorer.go(f"{ATTENTION}.weights")
+    async with exploring(WIDE, model="question", whole=True, at=f"{ATTENTION}.weights") as explorer:
         await explorer.press("]", "]", "space", "space")
         assert explorer.stop == f"{ATTENTION}.concat"
         assert explorer.position.place.head == 2
@@ -25,8 +24,7 @@ async def test_the_head_stays_through_steps_that_have_none():
 
 async def test_of_shared_keys_those_of_the_group_are_shown_beside_the_queries():
     layer = "decoder.0.self_attention"
-    async with exploring(WIDE, model=str(SHARED), text="a dog bites", whole=True) as explorer:
-        await explorer.go(f"{layer}.query")
+    async with exploring(WIDE, model=str(SHARED), text="a dog bites", whole=True, at=f"{layer}.query") as explorer:
         await explorer.press("]")
         program = explorer.session.trace.program
         assert [head_at(program, head, f"{layer}.query", f"{layer}.key") for head in range(4)] == [0, 0, 1, 1]

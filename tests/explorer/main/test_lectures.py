@@ -55,8 +55,7 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, 
 async def test_a_bookmark_of_token_ids_keeps_the_text_that_is_read_as_them_or_says_that_there_is_none(tmp_path):
     path, left_out = tmp_path / "mine.toml", "; the token IDs left out: no text is read as them"
     for ids, said in (((433, 299, 351, 429), ""), ((48, 76), left_out)):
-        async with exploring(WIDE, model="story", ids=ids) as explorer:
-            await explorer.go("output.logits")
+        async with exploring(WIDE, model="story", ids=ids, at="output.logits") as explorer:
             await explorer.prompt("ctrl+b", str(path))
             await explorer.press("enter")
             assert explorer.messages[-1].endswith(f"mine.toml: Logits{said}")

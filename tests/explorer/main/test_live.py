@@ -44,8 +44,7 @@ CHANGES = {
 
 
 async def test_settings_change_the_model_and_can_be_undone_or_are_refused():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+    async with exploring(NARROW, at="encoder.0.self_attention.weights") as explorer:
         before, values_before = explorer.session, explorer.session.trace["output.logits"]
         for name, (values, holds) in CHANGES.items():
             await set_settings(explorer, **values)
@@ -65,8 +64,7 @@ async def test_settings_change_the_model_and_can_be_undone_or_are_refused():
 
 
 async def test_a_stop_that_is_gone_with_its_layer_is_left():
-    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
-        await explorer.go("encoder.2.self_attention.scores")
+    async with exploring(WIDE, sizes={"layers": 3}, at="encoder.2.self_attention.scores") as explorer:
         await explorer.press("5", "enter", "enter")
         await set_settings(explorer, layers=1)
         assert explorer.stop in (*explorer.session.stops, *explorer.session.trace.program.weights)
@@ -119,8 +117,7 @@ async def test_an_edit_changes_what_is_downstream_and_is_undone(model: str):
 
 
 async def test_an_edit_has_to_be_a_number_or_to_name_its_step():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(NARROW, at="embedding.output") as explorer:
         before = explorer.session
         await explorer.press("e")
         for bad in ("", "seven", "nan", "inf", "-1e400", "1e39", "1 2", "[b]0[/b]"):
@@ -141,8 +138,7 @@ async def test_an_edit_has_to_be_a_number_or_to_name_its_step():
 
 
 async def test_values_that_overflow_are_shown():
-    async with exploring(WIDE) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(WIDE, at="embedding.tokens") as explorer:
         await explorer.prompt("e", "3e38")
         while explorer.stop != "text":
             await explorer.press("space", "c")
@@ -187,8 +183,7 @@ async def test_a_changed_vocabulary_file_is_read_again(tmp_path: Path):
 
 
 async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
-    async with exploring(WIDE) as explorer:
-        await explorer.go("encoder.0.self_attention.scores")
+    async with exploring(WIDE, at="encoder.0.self_attention.scores") as explorer:
         await explorer.press("]", "G", "end", "5", "enter")
         before, position, trail = explorer.session, explorer.position, list(explorer.parts.explored.trail)
         await explorer.press("/", "ctrl+u", "w", "a", "v", "e", "s")
@@ -211,8 +206,7 @@ async def test_typing_shows_the_sentence_and_leaving_brings_everything_back():
 
 
 async def test_edits_stay_with_the_same_sentence_and_those_of_weights_with_another():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(NARROW, at="embedding.tokens") as explorer:
         await explorer.prompt("e", "1")
         edited = explorer.session
         await explorer.press("/", "enter")

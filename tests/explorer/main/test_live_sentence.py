@@ -31,8 +31,7 @@ def lines_of(explorer) -> list[str]:
 
 
 async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", whole=None, at=WEIGHTS) as explorer:
         for size in (WIDE, MEDIUM, NARROW, (60, 20)):
             await explorer.resize(*size)
             await explorer.press("slash", *["backspace"] * 5)
@@ -158,8 +157,7 @@ async def test_arcs_follow_every_letter():
 
 async def test_arcs_that_are_late_stay_as_they_were_dimmed():
     held = threading.Event()
-    async with exploring(MEDIUM, session=MODELS["heads"]()) as explorer:
-        await explorer.go("encoder.5.self_attention.weights")
+    async with exploring(MEDIUM, session=MODELS["heads"](), at="encoder.5.self_attention.weights") as explorer:
         await explorer.press("Q", "slash")
         arcs = explorer.app.screen_stack[-2]
         explorer.app.worker.between(lambda: held.wait(20))

@@ -50,8 +50,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Line:
 async def at(
     stop: str, size: tuple[int, int] = MEDIUM, *, moves: bool = True, **options: Any
 ) -> AsyncIterator[Explorer]:
-    async with exploring(size, model="question", **options) as explorer:
-        await explorer.go(stop)
+    async with exploring(size, model="question", **options, at=stop) as explorer:
         explorer.parts.explored.change_view(motion=moves)
         yield explorer
 

@@ -24,16 +24,14 @@ def on_screen(text: str) -> str:
 
 @pytest.mark.parametrize("family", SAYS)
 async def test_the_piece_under_the_cursor_is_explained(family):
-    async with exploring(WIDE, model=str(REFERENCES / family), text=TEXT) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(WIDE, model=str(REFERENCES / family), text=TEXT, at="embedding.tokens") as explorer:
         for row, said in SAYS[family].items():
             await explorer.press(*["down"] * (row - explorer.position.place.row))
             assert said in on_screen(explorer.text)
 
 
 async def test_whole_words_need_no_explanation():
-    async with exploring(WIDE) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(WIDE, at="embedding.tokens") as explorer:
         assert "covers" not in explorer.text
 
 

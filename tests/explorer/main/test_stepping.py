@@ -135,8 +135,7 @@ async def test_a_move_in_a_list_that_is_another_one_by_now_goes_nowhere():
 
 
 async def test_the_position_survives_another_sentence():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.scaled")
+    async with exploring(NARROW, at="encoder.0.self_attention.scaled") as explorer:
         await explorer.press("]", "down", "down", "right")
         before = explorer.position
         await explorer.prompt("/", "the shore crashed the waves")
@@ -155,8 +154,7 @@ async def test_the_position_survives_another_sentence():
 
 
 async def test_a_sentence_that_cannot_be_read_and_leaving_the_prompt_change_nothing():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(NARROW, at="embedding.output") as explorer:
         before = explorer.session
         await explorer.press("/")
         for bad in ("", "   ", "waves " * 5000):

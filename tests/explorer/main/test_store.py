@@ -92,8 +92,7 @@ def test_a_scene_is_a_function_of_its_arguments() -> None:
 
 
 async def test_a_result_that_comes_late_is_kept_for_when_it_is_wanted() -> None:
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+    async with exploring(WIDE, model="question", whole=None, at="encoder.0.self_attention.weights") as explorer:
         held = len(explorer.parts.explored.store._results)
         await explorer.press("backspace", "space")
         assert len(explorer.parts.explored.store._results) >= held

@@ -12,8 +12,7 @@ from tui_transformer.session.session import TEXT
 
 
 async def test_the_temperature_changes_the_table_and_nothing_else():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await explorer.go(TEXT)
+    async with exploring(WIDE, model="decoder", at=TEXT) as explorer:
         await explorer.press("4")
         logits = explorer.session.trace["output.logits"][0].astype(float)
         session = explorer.session
@@ -32,16 +31,14 @@ async def test_the_temperature_changes_the_table_and_nothing_else():
 
 
 async def test_a_model_that_tells_lines_apart_has_one_answer():
-    async with exploring(NARROW, model="question", text="what did the old sailor hide ?") as explorer:
-        await explorer.go(TEXT)
+    async with exploring(NARROW, model="question", text="what did the old sailor hide ?", at=TEXT) as explorer:
         await explorer.shown("at the first token, where this model answers")
         await explorer.settled()
         assert explorer.text.count("statement") == 1
 
 
 async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word():
-    async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
-        await explorer.go(TEXT)
+    async with exploring(WIDE, model="story", text="Once there was a small girl", at=TEXT) as explorer:
         for size in (WIDE, NARROW):
             await explorer.resize(*size)
             await explorer.shown("a small girl”", "“ called”")
@@ -69,8 +66,7 @@ async def test_targets_are_completed_from_the_vocabulary():
 
 
 async def test_rows_that_there_is_no_room_for_are_scrolled_to():
-    async with exploring(NARROW, model="encoder", text="the waves crashed " * 80) as explorer:
-        await explorer.go(TEXT)
+    async with exploring(NARROW, model="encoder", text="the waves crashed " * 80, at=TEXT) as explorer:
         await explorer.shown("@0 ")
         assert "@199" not in explorer.text
         await explorer.press("4", "end")
@@ -83,8 +79,7 @@ async def test_rows_that_there_is_no_room_for_are_scrolled_to():
 
 async def test_a_text_is_folded_for_the_columns_beside_its_scroll_bar():
     text = "the waves crashed forcefully against the shore ! " * 4
-    async with exploring((120, 36), text=text, sizes={"layers": 1, "d_model": 16, "heads": 2}) as explorer:
-        await explorer.go(TEXT)
+    async with exploring((120, 36), text=text, sizes={"layers": 1, "d_model": 16, "heads": 2}, at=TEXT) as explorer:
         pane = explorer.main.query_one(TextPane)
         assert pane.show_vertical_scrollbar
         await explorer.press("+", "-")  # drawn again, beside the bar

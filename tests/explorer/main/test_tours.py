@@ -68,8 +68,7 @@ async def test_a_tour_that_goes_on_is_not_offered():
 
 
 async def test_leaving_gives_back_what_was_explored_before():
-    async with exploring(WIDE, model="question", text="who did it ?") as explorer:
-        await explorer.go("encoder.0.self_attention.key")
+    async with exploring(WIDE, model="question", text="who did it ?", at="encoder.0.self_attention.key") as explorer:
         await explorer.press("right", "down", "]", "z")
         for size, stops in ((MEDIUM, 16), (NARROW, 0), (WIDE, 11)):
             await explorer.resize(*size)

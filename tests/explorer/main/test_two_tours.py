@@ -54,8 +54,7 @@ async def test_the_first_stop_is_one_sentence_and_arrows_at_one_number(colors, m
 
 
 async def test_the_arrows_are_at_a_number_however_narrow_cells_were_made():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+    async with exploring(WIDE, model="question", at="encoder.0.self_attention.weights") as explorer:
         explorer.parts.navigation.look(cell_width=2)
         await explorer.settled()
         await explorer.press("t")

@@ -15,8 +15,7 @@ TYPED = {
 
 
 async def test_an_operation_is_made_in_the_cell_under_the_cursor():
-    async with exploring(WIDE) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(WIDE, at="embedding.output") as explorer:
         await explorer.press("down", "right")
         old = explorer.session.trace["embedding.output"]
         for typed, (how, said) in TYPED.items():

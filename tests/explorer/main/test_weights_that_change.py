@@ -50,8 +50,7 @@ async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, s
     folder = tmp_path / "model"
     session = opened(folder)
     change(folder / "model.safetensors")
-    async with exploring(WIDE, session=session, whole=True) as explorer:
-        await explorer.go(READ)
+    async with exploring(WIDE, session=session, whole=True, at=READ) as explorer:
         place = explorer.place
         for keys in (["space"], ["space"], ["0", "space"]):
             await explorer.press(*keys)
@@ -77,6 +76,5 @@ async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, s
 async def test_another_file_under_its_name_or_none_changes_nothing(change: Callable[[Path], None], tmp_path: Path):
     session = opened(tmp_path / "model")
     change(tmp_path / "model" / "model.safetensors")
-    async with exploring(WIDE, session=session, whole=True) as explorer:
-        await explorer.go("output.probabilities")
+    async with exploring(WIDE, session=session, whole=True, at="output.probabilities") as explorer:
         assert "model.safetensors" not in explorer.app.messages.text

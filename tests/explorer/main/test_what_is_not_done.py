@@ -20,8 +20,7 @@ async def test_steps_of_a_long_sentence_do_not_lay_the_screen_out_again(monkeypa
         layouts.append(size)
         return reflow(compositor, parent, size)
 
-    async with exploring(WIDE, ids=[i % 8 for i in range(64)], whole=None) as explorer:
-        await explorer.go(f"{ATTENTION}.weights")
+    async with exploring(WIDE, ids=[i % 8 for i in range(64)], whole=None, at=f"{ATTENTION}.weights") as explorer:
         await explorer.press("space", "backspace")
         monkeypatch.setattr(Compositor, "reflow", counted)
         await explorer.press("space", "backspace", "backspace")
@@ -31,8 +30,7 @@ async def test_steps_of_a_long_sentence_do_not_lay_the_screen_out_again(monkeypa
 
 
 async def test_short_sentences_have_no_line_for_a_scroll_bar_and_heads_are_drawn_small_where_they_are_seen():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(f"{ATTENTION}.weights")
+    async with exploring(WIDE, model="question", whole=None, at=f"{ATTENTION}.weights") as explorer:
         assert not explorer.main.query_one("#matrix").cells.show_horizontal_scrollbar
         heads = explorer.main.query_one(HeadThumbnails)
         assert not heads.tiles
@@ -41,8 +39,7 @@ async def test_short_sentences_have_no_line_for_a_scroll_bar_and_heads_are_drawn
 
 
 async def test_a_step_is_looked_through_once():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(f"{ATTENTION}.scores")
+    async with exploring(WIDE, model="question", at=f"{ATTENTION}.scores") as explorer:
         low, high, _ = explorer.session.extremes(f"{ATTENTION}.scores")
         values = explorer.session.trace[f"{ATTENTION}.scores"]
         assert (low, high) == (values.min(), values.max())

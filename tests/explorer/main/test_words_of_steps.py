@@ -45,8 +45,7 @@ async def test_every_step_of_other_models(model, size):
 
 
 async def test_the_help_begins_with_them():
-    async with exploring(NARROW, model="question", whole=None) as explorer:
-        await explorer.go("encoder.0.self_attention.scaled")
+    async with exploring(NARROW, model="question", whole=None, at="encoder.0.self_attention.scaled") as explorer:
         words = step_words(explorer.session, explorer.stop)
         await explorer.press("?", "enter")
         for size in SIZES:

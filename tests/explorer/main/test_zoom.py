@@ -16,8 +16,7 @@ def inner(explorer) -> list[str]:
 
 
 async def test_every_pane_is_named_or_has_its_digit():
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         for width, says in (
             (80, "1 sentence   2 steps   3 heads  [4 matrix]  5 cell   6 chart"),
             (60, "1   2   3  [4 matrix]  5   6"),
@@ -27,8 +26,7 @@ async def test_every_pane_is_named_or_has_its_digit():
 
 
 async def test_a_pane_has_the_whole_terminal_and_gives_it_back():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         for size in (WIDE, NARROW, SMALL):
             await explorer.resize(*size)
             for name, digit in PANES.items():
@@ -56,16 +54,14 @@ async def check_heads(explorer) -> None:
 
 
 async def test_a_zoomed_matrix_says_which_head_it_is_instead_of_the_whole():
-    async with exploring(WIDE, model="question", whole=True) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", whole=True, at=WEIGHTS) as explorer:
         for size in (WIDE, MEDIUM):
             await explorer.resize(*size)
             await check_heads(explorer)
 
 
 async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", whole=None, at=WEIGHTS) as explorer:
         await explorer.press("Z")
         assert explorer.main.query_one("#whole").size.height > 25
         assert not explorer.main.query_one("#body").display
@@ -86,8 +82,7 @@ async def test_the_zoomed_whole_has_all_lines_but_title_and_keys_on_a_smaller_te
 
 
 async def test_a_tour_ends_a_zoom_and_gives_it_back():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         await explorer.press("5", "Z", "t")
         assert explorer.view.zoom is None
         assert "Stop 1 of 17" in explorer.text

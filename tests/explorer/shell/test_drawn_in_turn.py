@@ -47,8 +47,7 @@ async def test_what_a_key_changes_is_drawn_once_and_as_soon_as_all_have_seen_it(
 async def test_the_step_that_is_drawn_at_once_is_the_one_that_a_key_goes_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a list tells that its cursor moved, and what is around it that another step is gone to."""
     drawn, draw = list[str](), InTurn.draw
-    async with exploring((120, 40), whole=None) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
+    async with exploring((120, 40), whole=None, at="encoder.0.self_attention.weights") as explorer:
         await explorer.press("0", "1", "left", "tab")
         monkeypatch.setattr(InTurn, "draw", lambda in_turn: (draw(in_turn), drawn.append(explorer.text)))
         for key in ("space", "right_square_bracket", "pagedown", "pageup", "tab", "down"):

@@ -91,8 +91,7 @@ async def test_what_is_refused_where_one_is_says_why():
 
 
 async def test_letters_do_what_the_key_did_before():
-    async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
-        await explorer.go("encoder.0.self_attention.scores")
+    async with exploring(WIDE, model="question", preferences=DEFAULT, at="encoder.0.self_attention.scores") as explorer:
         await explorer.press(*"aa")
         assert explorer.session.edits
         await explorer.press("u", *"bb")

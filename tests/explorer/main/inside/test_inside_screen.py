@@ -40,8 +40,7 @@ def test_every_operation_is_drawn_within_the_columns_there_are(name):
 
 
 async def test_enter_draws_the_operation_and_the_division_is_spelled_out():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(SCORES)
+    async with exploring(WIDE, model="question", at=SCORES) as explorer:
         await explorer.press("]", "]", "end")
         for size in (WIDE, MEDIUM, NARROW):
             await explorer.resize(*size)
@@ -59,8 +58,7 @@ async def test_enter_draws_the_operation_and_the_division_is_spelled_out():
 
 
 async def test_operands_are_followed_to_q_and_esc_goes_back_along_them():
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         await explorer.press("]", "]", "end", "enter")
         screen, seen = explorer.app.screen, []
         for _ in range(4):
@@ -82,8 +80,7 @@ async def test_operands_are_followed_to_q_and_esc_goes_back_along_them():
 
 
 async def test_neighbours_and_heads_are_looked_into_without_leaving():
-    async with exploring(SMALL, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(SMALL, model="question", at=WEIGHTS) as explorer:
         await explorer.press("enter", "right", "]")
         assert explorer.app.screen.spot.index == (1, 0, 1)
         await explorer.press("left", "left", "[", "[")
@@ -110,8 +107,7 @@ async def test_words_have_no_inside():
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
 async def test_colours_of_values_stay_under_the_cursor(theme):
-    async with exploring(WIDE, model="question", preferences=Preferences(theme=theme)) as explorer:
-        await explorer.go(SCORES)
+    async with exploring(WIDE, model="question", preferences=Preferences(theme=theme), at=SCORES) as explorer:
         await explorer.press("enter")
         lines = explorer.app.screen.query_one(InsideLines)
         cursor = lines.ink("line-list--cursor")

@@ -121,8 +121,7 @@ def test_equal_values_are_not_asked_for_the_largest():
 
 @pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
 async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is_kept(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(size, model="question", at=WEIGHTS) as explorer:
         await explorer.press("]", "]", "p")
         assert "Which word will" in explorer.text
         assert (".98" in explorer.text, "6.94" in explorer.text) == (False, size != SMALL)  # the scores are there
@@ -139,8 +138,7 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
 
 
 async def test_what_is_revealed_shows_its_numbers_beside_or_above_the_question():
-    async with exploring(MEDIUM, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.scores")
+    async with exploring(MEDIUM, model="question", at="encoder.0.self_attention.scores") as explorer:
         await explorer.press("]", "]", "p", "down", "enter")
         assert "19.64" in explorer.text
         assert "enter go on" in explorer.text
@@ -162,8 +160,7 @@ async def test_an_answer_is_typed_in_words_and_a_wrong_one_is_corrected():
 
 @pytest.mark.parametrize("size", [WIDE, SMALL])
 async def test_nothing_is_chosen_at_first_and_enter_without_a_choice_says_so(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(size, model="question", at=WEIGHTS) as explorer:
         await explorer.press("]", "]", "p")
         answers = explorer.app.screen.query_one(LineList)
         assert answers.cursor is None
@@ -183,8 +180,7 @@ async def test_nothing_is_chosen_at_first_and_enter_without_a_choice_says_so(siz
 
 async def test_the_score_lasts_after_the_program_ends():
     keep_score(Score(1, 1))
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         await explorer.press("p", "up", "enter", "enter")
         assert "of 2 predicted" in explorer.messages[-1]
         assert read_score().asked == 2

@@ -161,8 +161,7 @@ async def test_a_step_reads_only_what_was_not_read_before(monkeypatch):
     read = []
     window = Trace.window
     monkeypatch.setattr(Trace, "window", lambda trace, name, *rest: read.append(name) or window(trace, name, *rest))
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.go(QUERY)
+    async with exploring(WIDE, model="question", whole=None, at=QUERY) as explorer:
         read.clear()
         await explorer.press("space")
         assert not [name for name in read if name.startswith("encoder.0.feed_forward")]
