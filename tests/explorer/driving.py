@@ -264,6 +264,12 @@ class Explorer:
         await self.until(lambda: self.app.screen._compositor.size == size)
         await self.settled()
 
+    async def sizes(self, *sizes: tuple[int, int]) -> AsyncIterator[tuple[int, int]]:
+        """Resize to these, one after the other."""
+        for size in sizes:
+            await self.resize(*size)
+            yield size
+
 
 @asynccontextmanager
 async def exploring(

@@ -149,8 +149,7 @@ async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_p
     async with exploring(MEDIUM) as explorer:
         await backward(explorer, SCALED, 1, 2)
         # one key goes from gradient to value
-        for size in (MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(MEDIUM, NARROW):
             assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
             await explorer.press("z")
             assert "∂loss/∂scaled" not in explorer.text

@@ -158,8 +158,7 @@ async def test_weights_that_are_no_numbers_are_not_said_to_be_masked():
 async def test_a_query_without_a_visible_key_has_zeros_and_says_so():
     async with exploring(WIDE, model="question", ids=(0, 0)) as explorer:
         await explorer.go("encoder.0.self_attention.weights", 0, 1, 1)
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.press("4")
             assert explorer.scene.working.stored == 0
             await explorer.shown("a row without a visible key sums to 0")

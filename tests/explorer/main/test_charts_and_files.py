@@ -62,8 +62,7 @@ async def test_a_chart_that_is_of_something_else_than_what_is_drawn_says_so():
 
 async def test_a_chart_fills_a_small_screen():
     async with exploring(NARROW) as explorer:
-        for size in (NARROW, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, SMALL):
             await explorer.go("embedding.positions")
             await explorer.press("6")
             assert explorer.main.query_one("#chart").has_focus

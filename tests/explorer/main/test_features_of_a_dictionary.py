@@ -29,8 +29,7 @@ def with_features(name: str) -> Session:
 async def test_every_step_of_features_is_shown(name: str) -> None:
     session = with_features(name)
     async with exploring(session=session) as explorer:
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             for stop in (each for each in session.stops if each.startswith(f"{AT}.")):
                 await explorer.go(stop)
                 assert stop in explorer.text

@@ -26,8 +26,7 @@ async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane():
         assert "[ ] head" not in line(explorer)
         await explorer.go(WEIGHTS)
         assert "[ ] head" in line(explorer)
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.go(WEIGHTS)
             for digit, says in FIRST.items():
                 await explorer.press(digit)

@@ -61,8 +61,7 @@ async def test_the_colon_asks_where_and_goes_there():
 async def test_all_of_what_a_step_is_can_be_read_in_the_help():
     async with exploring(WIDE, model="question", at="encoder.0.self_attention.scaled") as explorer:
         words = step_text(explorer.stop)
-        for size in (WIDE, MEDIUM, SMALL):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, MEDIUM, SMALL):
             await explorer.press("?", "enter")
             seen = [""]
             while seen[-1] != explorer.text:

@@ -39,8 +39,7 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, 
         assert [stop.notes for stop in told.stops] == ["Ask first.", ""]
         places = [scenery(explorer.session, stop, lambda _: None).position for stop in told.stops]
         assert places == [Position(WEIGHTS, Place(2, 0, 8)), Position("output.logits", Place(0, 0, 3))]
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.go("tokens")
             await explorer.tour(told)
             await explorer.shown("Stop 1 of 2 · Attention weights")

@@ -32,8 +32,7 @@ def lines_of(explorer) -> list[str]:
 
 async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence():
     async with exploring(WIDE, model="question", whole=None, at=WEIGHTS) as explorer:
-        for size in (WIDE, MEDIUM, NARROW, (60, 20)):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, (60, 20)):
             await explorer.press("slash", *["backspace"] * 5)
             for key in ("h", "a", "t"):
                 await explorer.press(key)
@@ -57,8 +56,7 @@ async def test_escape_brings_all_back():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("right")
         session, position = explorer.session, explorer.position
-        for size in (WIDE, MEDIUM, NARROW, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, SMALL):
             before = explorer.text
             await explorer.press("slash", *" 12 the", "escape")
             assert explorer.session is session
@@ -135,8 +133,7 @@ async def test_what_is_not_ready_is_dimmed_and_letters_do_not_wait():
 
 async def test_arcs_follow_every_letter():
     async with exploring(WIDE, model="question") as explorer:
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.press("Q", "slash", *" a")
             arcs = explorer.app.screen_stack[-2]
             assert isinstance(arcs, ArcsScreen)

@@ -64,8 +64,7 @@ def picture(explorer: Explorer) -> list[list[tuple[str, str]]]:
 async def test_a_step_is_on_its_way_and_then_there(line: Line, monkeypatch: pytest.MonkeyPatch):
     there = {}
     async with at(BEFORE, moves=False) as explorer:
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.press("space")
             there[size] = picture(explorer)
             await explorer.press("backspace")

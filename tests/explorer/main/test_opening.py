@@ -26,8 +26,7 @@ async def test_it_opens_with_the_answer_and_the_choices_until_the_first_key():
             await explorer.resize(*size)
             await explorer.shown("question 99.9 %", *says)
         await explorer.press("space")
-        for size in (NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, MEDIUM, WIDE):
             assert "question 99.9 %" not in explorer.text
             assert "space next" in explorer.text
 
@@ -75,8 +74,7 @@ async def test_the_answer_in_the_whole_is_that_of_the_masked_word_as_at_the_open
 
 async def test_a_message_is_one_line_at_the_foot_and_gives_way_to_the_next():
     async with exploring(NARROW, model="encoder") as explorer:
-        for size in (NARROW, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, WIDE):
             await explorer.press("T")
             assert "this model reads one sentence" in explorer.text.splitlines()[-1]
             await explorer.press("u")

@@ -37,16 +37,14 @@ async def test_whole_words_need_no_explanation():
 
 async def test_characters_that_several_pieces_share_are_written_once():
     async with exploring(NARROW, model=str(REFERENCES / "gpt2"), text="naïve 😊!") as explorer:
-        for size in (NARROW, MEDIUM):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, MEDIUM):
             assert "naïve 😊!" in on_screen(explorer.text)
 
 
 async def test_the_vocabulary_explains_its_pieces():
     async with exploring(WIDE, model=str(REFERENCES / "bert"), text=TEXT) as explorer:
         await explorer.press("ctrl+f", *"ves", "enter")
-        for size in (WIDE, NARROW, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW, SMALL):
             assert "##ves             ves, ins" in explorer.text
 
 

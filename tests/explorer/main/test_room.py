@@ -34,8 +34,7 @@ def numbers(explorer: Explorer) -> int:
 async def test_a_larger_terminal_never_shows_fewer_numbers(model, text, whole, stops):
     counts: dict[str, dict[tuple[int, int], int]] = {stop: {} for stop in stops}
     async with exploring(SIZES[0], model=model, text=text, whole=whole) as explorer:
-        for size in SIZES:
-            await explorer.resize(*size)
+        async for size in explorer.sizes(*SIZES):
             for stop in stops:
                 explorer.parts.navigation.go_to_stop(stop)
                 await explorer.settled()

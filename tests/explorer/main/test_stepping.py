@@ -75,8 +75,7 @@ async def test_brackets_go_through_the_heads_and_around():
         await explorer.press("]")
         await explorer.go("encoder.0.self_attention.weights")
         heads = explorer.session.trace.program.shape(explorer.stop)[0]
-        for size in (WIDE, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, SMALL):
             for head in [*range(heads), 0]:
                 assert f"head {head} of {heads}" in explorer.text
                 await explorer.keys("]")

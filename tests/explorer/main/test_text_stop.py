@@ -20,8 +20,7 @@ async def test_the_temperature_changes_the_table_and_nothing_else():
         for key, temperature in (("-", 0.9), ("-", 0.8), ("+", 0.9), ("=", 1), ("+", 1.2)):
             await explorer.press(key)
             scaled = np.exp(logits / temperature)
-            for size in (MEDIUM, NARROW, WIDE):
-                await explorer.resize(*size)
+            async for _ in explorer.sizes(MEDIUM, NARROW, WIDE):
                 await explorer.shown(f"T = {temperature:g} ", percent(scaled.max() / scaled.sum()))
         assert explorer.session is session
         # the coldest takes the most likely word alone
@@ -39,8 +38,7 @@ async def test_a_model_that_tells_lines_apart_has_one_answer():
 
 async def test_a_model_that_writes_on_has_a_row_for_what_follows_each_word():
     async with exploring(WIDE, model="story", text="Once there was a small girl", at=TEXT) as explorer:
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.shown("a small girl”", "“ called”")
             row = next(line for line in explorer.text.splitlines() if "small girl”" in line and "after" in line)
             share = float(explorer.session.trace["output.probabilities"][-1].max())

@@ -51,8 +51,7 @@ async def test_a_tour_leads_to_its_steps_and_sentences(model):
 
 async def test_the_first_stop_offers_the_tour_and_no_other():
     async with exploring(WIDE, model="question") as explorer:
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.press("backspace")
             assert OFFER in explorer.text
             await explorer.press("space")
@@ -269,8 +268,7 @@ async def test_the_card_breaks_the_border_of_no_pane():
         await explorer.tour(replace(lecture("question"), stops=tuple(stops)))
         for stop in stops:
             assert explorer.parts.tour.stop[2] == stop.name
-            for size in (NARROW, WIDE):
-                await explorer.resize(*size)
+            async for _ in explorer.sizes(NARROW, WIDE):
                 check_borders(explorer)
             await explorer.press("right")
 

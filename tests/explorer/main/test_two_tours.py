@@ -16,8 +16,7 @@ from tui_transformer.guide.texts import tour
 async def test_a_tour_has_one_counting_alone():
     steps = re.compile(r"\bstep \d+ of \d+|\b\d+/\d+")
     async with exploring(WIDE, model="question", whole=None) as explorer:
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.go("encoder.0.self_attention.weights")
             assert steps.search(explorer.text)
             await explorer.press("t")
@@ -36,8 +35,7 @@ async def test_the_first_stop_is_one_sentence_and_arrows_at_one_number(colors, m
     if not colors:
         monkeypatch.setenv("NO_COLOR", "1")
     async with exploring(WIDE, model="question", whole=None) as explorer:
-        for size in (WIDE, MEDIUM, NARROW, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, SMALL):
             await explorer.press("t")
             card = explorer.main.query_one(TourPanel)
             words = [str(each.content) for each in card.query(Static) if each.display]

@@ -21,8 +21,7 @@ async def test_a_word_is_found_and_its_embedding_shown():
     async with exploring(WIDE, vocab="english") as explorer:
         words, explored = explorer.session.model.vocabulary, explorer.parts.explored
         entries = explorer.main.query_one(VocabularyPane).entries
-        for size in (WIDE, SMALL):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, SMALL):
             await explorer.press("ctrl+f", "ctrl+u", *"sea", "enter")
             assert entries.has_focus
             assert "sea" in explorer.text

@@ -33,8 +33,7 @@ async def read(explorer: Explorer) -> None:
 
 async def test_every_step_of_an_encoder():
     async with exploring(WIDE, model="question", whole=True) as explorer:
-        for size in SIZES:
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(*SIZES):
             await read(explorer)
 
 
@@ -48,8 +47,7 @@ async def test_the_help_begins_with_them():
     async with exploring(NARROW, model="question", whole=None, at="encoder.0.self_attention.scaled") as explorer:
         words = step_words(explorer.session, explorer.stop)
         await explorer.press("?", "enter")
-        for size in SIZES:
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(*SIZES):
             box = explorer.app.screen.query_one("#box").content_region
             lines = explorer.text.splitlines()[box.y : box.bottom]
             page = " ".join(" ".join(line[box.x : box.right - 1] for line in lines).split())  # without the scroll bar

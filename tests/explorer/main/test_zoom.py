@@ -27,8 +27,7 @@ async def test_every_pane_is_named_or_has_its_digit():
 
 async def test_a_pane_has_the_whole_terminal_and_gives_it_back():
     async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
-        for size in (WIDE, NARROW, SMALL):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, NARROW, SMALL):
             for name, digit in PANES.items():
                 await explorer.press(digit)
                 before, pane = inner(explorer), explorer.main.query_one(f"#{name}")
@@ -55,8 +54,7 @@ async def check_heads(explorer) -> None:
 
 async def test_a_zoomed_matrix_says_which_head_it_is_instead_of_the_whole():
     async with exploring(WIDE, model="question", whole=True, at=WEIGHTS) as explorer:
-        for size in (WIDE, MEDIUM):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM):
             await check_heads(explorer)
 
 

@@ -185,8 +185,7 @@ async def test_a_dialog_names_the_keys_that_fit_also_once_its_size_is_another():
     async with exploring(WIDE) as explorer:
         await explorer.press("comma")
         fits = {}
-        for size in (WIDE, SMALL, WIDE):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, SMALL, WIDE):
             fits[size] = next(line for line in explorer.text.splitlines() if "ctrl+s apply" in line)
         assert "choose" in fits[WIDE]
         assert "choose" not in fits[SMALL]

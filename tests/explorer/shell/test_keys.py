@@ -364,8 +364,7 @@ def test_every_key_of_the_line_has_a_word():
 
 async def test_the_keys_of_the_pane_come_first_then_the_most_useful():
     async with exploring(WIDE) as explorer:
-        for size in (WIDE, MEDIUM, NARROW, SMALL):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, MEDIUM, NARROW, SMALL):
             await explorer.press("left", "space")
             line = explorer.text.splitlines()[-1]
             assert line.startswith(" enter look inside  ")

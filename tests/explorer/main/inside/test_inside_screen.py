@@ -42,8 +42,7 @@ def test_every_operation_is_drawn_within_the_columns_there_are(name):
 async def test_enter_draws_the_operation_and_the_division_is_spelled_out():
     async with exploring(WIDE, model="question", at=SCORES) as explorer:
         await explorer.press("]", "]", "end")
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await explorer.go(SCORES)
             await explorer.press("enter")
             assert isinstance(explorer.app.screen, InsideScreen)
@@ -128,8 +127,7 @@ async def test_the_term_under_the_cursor_stays_there_in_another_width():
         assert isinstance(screen, InsideScreen)
         led = screen._line().target
         assert led is not None
-        for size in (SMALL, WIDE, SMALL, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, WIDE, SMALL, NARROW):
             assert screen._line().target == led
         await explorer.resize(*SMALL)
         await explorer.press("enter")

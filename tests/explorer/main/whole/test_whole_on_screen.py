@@ -70,8 +70,7 @@ async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
 async def test_steps_and_arrows_move_the_frame():
     async with exploring(WIDE, model="question", whole=True) as explorer:
         await explorer.press("0", "0")
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.go(QUERY)
             assert "▐" in explorer.text
             await explorer.press("right")
