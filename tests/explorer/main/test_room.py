@@ -36,8 +36,7 @@ async def test_a_larger_terminal_never_shows_fewer_numbers(model, text, whole, s
     async with exploring(SIZES[0], model=model, text=text, whole=whole) as explorer:
         async for size in explorer.sizes(*SIZES):
             for stop in stops:
-                explorer.parts.navigation.go_to_stop(stop)
-                await explorer.settled()
+                await explorer.go(stop)
                 counts[stop][size] = numbers(explorer)
     for shown in counts.values():
         assert shown[SIZES[-1]] or whole is False

@@ -69,17 +69,15 @@ async def test_a_stop_is_shown_in_a_place_of_its_own_of_at_most_half_the_screen(
             assert panel.region.height <= size[1] // 2
 
 
-async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(screen_text):
+async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(screen_text, shows):
     async with Host().run_test(size=(12, 8)) as pilot:
         await pilot.pause()
         assert "next" not in screen_text(pilot.app)
         await pilot.resize_terminal(60, 20)
-        await pilot.pause()
-        assert "→ next  ← back  esc leave" in screen_text(pilot.app)
+        await shows(pilot.app, "→ next  ← back  esc leave")
         for number, keys in ((1, "─  → next  esc leave"), (16, "─  ← back  esc leave")):
             pilot.app.query_one(TourPanel).show(TOLD, number)
-            await pilot.pause()
-            assert keys in screen_text(pilot.app)
+            await shows(pilot.app, keys)
 
 
 async def test_keys_ask_while_the_panel_has_them():
@@ -123,7 +121,7 @@ async def test_every_stop_fits_without_scrolling_with_what_came_of_it():
         assert not shown.display
 
 
-async def test_a_question_has_its_answers_and_keys_and_none_is_chosen_at_first(screen_text):
+async def test_a_question_has_its_answers_and_keys_and_none_is_chosen_at_first(screen_text, shows):
     async with Host().run_test(size=(80, 24)) as pilot:
         panel = pilot.app.query_one(TourPanel)
         await pilot.pause()
@@ -139,8 +137,7 @@ async def test_a_question_has_its_answers_and_keys_and_none_is_chosen_at_first(s
         assert "▸" not in text
         await pilot.press("down", "down", "down", "down", "up", "3", "4")
         assert pilot.app.chosen == [0, 1, 2, 2, 1, 2]
-        await pilot.pause()
-        assert "▸3: sailor" in screen_text(pilot.app)
+        await shows(pilot.app, "▸3: sailor")
         panel.show(TOLD, 3)
         panel.judge(QUESTION.verdict(0))
         await pilot.pause()
@@ -163,10 +160,9 @@ async def test_a_long_text_scrolls_in_a_small_terminal():
 
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_a_small_terminal_and_no_colour(screen_text, monkeypatch, theme):
+async def test_a_small_terminal_and_no_colour(shows, monkeypatch, theme):
     monkeypatch.setenv("NO_COLOR", "1")
     async with Host(theme).run_test() as pilot:
         for size in [(5, 3), (1, 1), (40, 12)]:
             await pilot.resize_terminal(*size)
-        await pilot.pause()
-        assert "Dot products" in screen_text(pilot.app)
+        await shows(pilot.app, "Dot products")

@@ -24,8 +24,7 @@ async def read(explorer: Explorer) -> None:
     await explorer.press("5")
     said = {step_words(explorer.session, stop): stop for stop in reversed(explorer.session.stops)}
     for words, stop in said.items():
-        explorer.app.call_later(explorer.parts.navigation.go_to_stop, stop)
-        await explorer.settled()
+        await explorer.go(stop)
         shown = words_in_pane(explorer)
         for part in (words.what, words.why, words.look):
             assert "".join(part.split()) in shown, stop

@@ -41,11 +41,10 @@ async def test_enter_gives_the_text_and_esc_leaves_without_one(open_screen, scre
             assert pilot.app.result == given
 
 
-async def test_a_text_that_cannot_be_used_is_kept_and_the_reason_said(open_screen, screen_text, nothing):
+async def test_a_text_that_cannot_be_used_is_kept_and_the_reason_said(open_screen, screen_text, shows, nothing):
     async with open_screen(PromptScreen("Vocabulary", value="wave", check=only_waves)) as pilot:
         await pilot.press("enter")
-        await pilot.pause()
-        assert "“wave”: use waves [b]or[/b] a file" in screen_text(pilot.app)
+        await shows(pilot.app, "“wave”: use waves [b]or[/b] a file")
         assert pilot.app.result is nothing
         await pilot.press("s")
         await pilot.pause()
@@ -54,12 +53,11 @@ async def test_a_text_that_cannot_be_used_is_kept_and_the_reason_said(open_scree
         assert pilot.app.result == "waves"
 
 
-async def test_suggestions_that_fit_are_listed_first_and_complete(open_screen, screen_text):
+async def test_suggestions_that_fit_are_listed_first_and_complete(open_screen, screen_text, shows):
     async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS)) as pilot:
         assert "deutsch   dog   English words" in screen_text(pilot.app)
         await pilot.press("e")
-        await pilot.pause()
-        assert "English words   deutsch   dog" in screen_text(pilot.app)
+        await shows(pilot.app, "English words   deutsch   dog")
         await pilot.press("right", "enter")
         assert pilot.app.result == WORDS[2]
         # tab with nothing to complete changes nothing
@@ -112,12 +110,11 @@ async def test_a_small_terminal_is_no_mistake(open_screen, screen_text):
         assert pilot.app.screen.query_one(Input).has_focus
 
 
-async def test_without_colour(open_screen, screen_text, monkeypatch):
+async def test_without_colour(open_screen, shows, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS, check=only_waves)) as pilot:
         await pilot.press("d", "enter")
-        await pilot.pause()
-        assert "no vocabulary" in screen_text(pilot.app)
+        await shows(pilot.app, "no vocabulary")
 
 
 async def test_the_sentence_is_edited_in_its_place():
