@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,17 +26,18 @@ SCALED = "encoder.0.self_attention.scaled"
 CLASSIFIER = str(REFERENCES.parent / "classifiers" / "opt")
 
 
-async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int = 0) -> None:
-    """Take the default targets, and go to a cell."""
-    await explorer.press("B")
-    await explorer.press("enter")
-    if stop:
-        await explorer.go(stop, 0, row, column)
+@asynccontextmanager
+async def backward(size: tuple[int, int], stop: str = "", *cell: int, **options: Any) -> AsyncIterator[Explorer]:
+    """An explorer that took the default targets, and went to a cell."""
+    async with exploring(size, **options) as explorer:
+        await explorer.press("B", "enter")
+        if stop:
+            await explorer.go(stop, *cell)
+        yield explorer
 
 
 async def test_the_way_back_begins_at_the_loss_and_is_left_by_its_key_or_undone():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer)
+    async with backward(WIDE) as explorer:
         assert explorer.stop == LOSS
         assert explorer.place == (1, 21)
         trace = explorer.session.trace
@@ -64,8 +68,7 @@ async def test_the_way_back_begins_at_the_loss_and_is_left_by_its_key_or_undone(
 
 
 async def test_the_vocabulary_stays_beside_the_steps_and_the_way_back_begins_at_the_loss_from_there():
-    async with exploring(NARROW) as explorer:
-        await backward(explorer, SCALED)
+    async with backward(NARROW, SCALED) as explorer:
         explorer.parts.navigation.follow_vocabulary()
         await explorer.settled()
         explorer.parts.presenter.show_session()  # as a new explorer begins
@@ -77,8 +80,7 @@ async def test_the_vocabulary_stays_beside_the_steps_and_the_way_back_begins_at_
 
 @pytest.mark.parametrize(("model", "size"), [("encoder", NARROW), ("decoder", WIDE)])
 async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again(model, size):
-    async with exploring(size, model=model) as explorer:
-        await backward(explorer)
+    async with backward(size, model=model) as explorer:
         program = explorer.session.trace.program
         steps = [step.name for step in program.steps if step.name in explorer.session.gradients.values]
         assert explorer.session.stops == (LOSS, *reversed(steps))
@@ -94,8 +96,7 @@ async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forw
 
 
 async def test_value_and_gradient_are_side_by_side_with_one_cursor():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, WEIGHTS, 2, 1)
+    async with backward(WIDE, WEIGHTS, 0, 2, 1) as explorer:
         assert f"{WEIGHTS} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂weights · 8 × 8 × 8" in explorer.text
         first, second = (explorer.parts.panes.heat_map(name) for name in ("matrix", "overlay"))
@@ -122,8 +123,7 @@ async def test_value_and_gradient_are_side_by_side_with_one_cursor():
 
 
 async def test_the_pictures_of_heads_show_gradients_where_they_are_shown_alone():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
+    async with backward(WIDE, SCALED) as explorer:
         strip = explorer.main.query_one(HeadThumbnails)
         assert not strip.tiles, "two matrices above one another leave them no room"
         await explorer.press("z")
@@ -136,8 +136,7 @@ async def test_the_pictures_of_heads_show_gradients_where_they_are_shown_alone()
 
 
 async def test_both_scroll_together():
-    async with exploring(WIDE, text="the waves " * 20) as explorer:
-        await backward(explorer, "encoder.0.feed_forward.hidden")
+    async with backward(WIDE, "encoder.0.feed_forward.hidden", text="the waves " * 20) as explorer:
         first, second = (explorer.parts.panes.heat_map(name) for name in ("matrix", "overlay"))
         await explorer.press("end", "G")
         assert first.scroll_offset == second.scroll_offset
@@ -146,8 +145,7 @@ async def test_both_scroll_together():
 
 async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with exploring(MEDIUM) as explorer:
-        await backward(explorer, SCALED, 1, 2)
+    async with backward(MEDIUM, SCALED, 0, 1, 2) as explorer:
         # one key goes from gradient to value
         async for _ in explorer.sizes(MEDIUM, NARROW):
             assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
@@ -173,8 +171,7 @@ async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_p
 
 
 async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
+    async with backward(WIDE, "encoder.0.feed_forward.norm", 0, 1, 1) as explorer:
         gradient = explorer.session.gradients.values["encoder.0.feed_forward.norm"][1, 1]
         assert "= ∂y Wᵀ" in explorer.text
         assert "a = ∂ output.logits" in explorer.text
@@ -197,8 +194,7 @@ async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
 
 
 async def test_layers_are_walked_backwards_and_norms_are_bars_by_layer_by_weight_and_along_the_stream():
-    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
-        await backward(explorer)
+    async with backward(WIDE, sizes={"layers": 3}) as explorer:
         stops = []
         for _ in range(5):
             await explorer.press("right_curly_bracket")
@@ -219,8 +215,7 @@ async def test_layers_are_walked_backwards_and_norms_are_bars_by_layer_by_weight
 
 
 async def test_an_edit_changes_the_gradients_and_another_sentence_has_targets_of_its_own():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
+    async with backward(WIDE, SCALED) as explorer:
         before, targets = explorer.session.gradients.loss, explorer.session.loss_targets
         await explorer.keys("e")
         assert float(explorer.focused_input.value) == explorer.session.trace[SCALED][0, 0, 0]
@@ -246,8 +241,7 @@ async def test_a_model_without_logits_of_words_has_no_way_back(model):
 
 
 async def test_an_encoder_decoder_walks_back_through_both_stacks():
-    async with exploring(NARROW, model="encoder-decoder", **SIZES) as explorer:
-        await backward(explorer)
+    async with backward(NARROW, model="encoder-decoder", **SIZES) as explorer:
         stops = explorer.session.stops
         assert stops[1] == "output.logits"
         assert any(stop.startswith("encoder.0") for stop in stops)
@@ -277,8 +271,7 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
 
 
 async def test_the_tour_of_gradients_leads_back_from_the_loss():
-    async with exploring(WIDE, model="decoder") as explorer:
-        await backward(explorer)
+    async with backward(WIDE, model="decoder") as explorer:
         await explorer.press("t")
         stops = []
         for stop in tour("gradients"):
