@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from xml.etree import ElementTree
 
@@ -13,8 +14,8 @@ from reference import in_float64
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.report.poster import heading, poster_svg, poster_text
-from tui_transformer.views.poster import Cell, poster
+from tui_transformer.report.poster import checked, heading, poster_svg, poster_text
+from tui_transformer.views.poster import Cell, Term, poster
 from tui_transformer.views.step_view import Labels
 
 SENTENCE = "where did the old sailor hide the map ?"
@@ -139,3 +140,9 @@ def test_boxes_of_a_column_do_not_lie_over_one_another(trace: Trace) -> None:
     for spans in columns.values():
         ordered = sorted(spans)
         assert all(first[1] <= second[0] for first, second in itertools.pairwise(ordered))
+
+
+def test_a_cell_that_is_no_number_is_not_taken_for_the_farthest() -> None:
+    cells = [Cell(str(i), (), 0.0, "step", formula="x", difference=apart) for i, apart in enumerate((math.nan, -2e-7))]
+    cells[0].terms = (Term(1.0, 1.0, (cells[1],)),)
+    assert checked(cells[0]).endswith("; at most 2e-7 from the forward pass, but 1 that are no number")

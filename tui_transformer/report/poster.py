@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator
 
 from tui_transformer.engine.number_format import in_percent, spoken
@@ -39,7 +40,9 @@ def checked(root: Cell) -> str:
     if not apart:
         return f"{root.edited}, not computed"
     what = f"{len(apart)} cells worked out again in float64" if len(apart) > 1 else "worked out again in float64"
-    return f"{what}; at most {spoken(max(apart), 2)} from the forward pass"
+    numbers = [each for each in apart if not math.isnan(each)]
+    beside = f", but {len(apart) - len(numbers)} that are no number" if len(numbers) < len(apart) else ""
+    return f"{what}; at most {spoken(max(numbers, default=math.nan), 2)} from the forward pass{beside}"
 
 
 def poster_text(root: Cell, width: int | None) -> Iterator[str]:
