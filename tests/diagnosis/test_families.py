@@ -17,7 +17,7 @@ from tui_transformer.diagnosis.diagnosis import Diagnosis
 from tui_transformer.diagnosis.dumps.dump import FLOAT16, Dump, held
 from tui_transformer.model import Model
 
-A, F = "decoder.0.self_attention.", "decoder.0.feed_forward."
+A, B, F = "decoder.0.self_attention.", "decoder.1.self_attention.", "decoder.0.feed_forward."
 E, Q, NORM = "embedding.tokens", f"{A}query", f"{F}norm"
 N = len(IDS)
 BACK = np.arange(N)[:, None] - np.arange(N)[None, :]
@@ -41,8 +41,8 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-def layer_norm(x: np.ndarray, *weights: np.ndarray) -> np.ndarray:
-    y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * weights[0]
+def layer_norm(x: np.ndarray, *weights: np.ndarray, epsilon: float = 1e-5) -> np.ndarray:
+    y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * weights[0]
     return y + weights[1] if len(weights) > 1 else y
 
 
@@ -74,16 +74,6 @@ def parts_of_heads(v: Arrays) -> list[np.ndarray]:
     return [split(part, 8) for part in (whole[:, :, :2], whole[:, :, 2], whole[:, :, 3])]
 
 
-def exchanged(v: Arrays) -> Arrays:
-    """The window in layer 1, and none in layer 0."""
-    masked = {}
-    for i, window in ((0, 99), (1, 4)):
-        capped = f"decoder.{i}.self_attention.capped"
-        hidden = (BACK < 0) | (window <= BACK)
-        masked |= {capped: v[capped], capped.replace("capped", "masked"): np.where(hidden, -np.inf, v[capped])}
-    return masked
-
-
 def unmasked_norms(v: Arrays) -> Arrays:
     """Weights of queries and keys that are not normalised."""
     q, k = (turned(v[f"{A}{part}"], 16) for part in ("query", "key"))
@@ -108,6 +98,10 @@ def slopes(*numbers: float) -> Callable[[Arrays], Arrays]:
     return lambda v: kept(v, "scaled") | {f"{A}biased": v[f"{A}scaled"] - distance}
 
 
+def divided_by(number: float) -> Callable[[Arrays], Arrays]:
+    return lambda v: kept(v, "scores") | {f"{A}scaled": v[f"{A}scores"] / np.sqrt(number)}
+
+
 def shares(change: Callable[[np.ndarray], np.ndarray], *, among: bool) -> Callable[[Arrays], Arrays]:
     """Shares of the experts that are chosen, of other numbers than the powers of the logits."""
 
@@ -118,6 +112,31 @@ def shares(change: Callable[[np.ndarray], np.ndarray], *, among: bool) -> Callab
         }
 
     return planted
+
+
+def chosen(count: int, *, among: bool = True, largest: bool = True) -> Callable[[Arrays], Arrays]:
+    """Shares of another number of experts, of all of them, or of the smallest."""
+
+    def planted(v: Arrays) -> Arrays:
+        logits = v[f"{F}router"]
+        taken = np.zeros_like(logits)
+        np.put_along_axis(taken, np.argsort(-logits if largest else logits, -1)[:, :count], 1.0, -1)
+        powers = np.exp(logits - logits.max(-1, keepdims=True))
+        whole = (powers * taken if among else powers).sum(-1, keepdims=True)
+        return kept(v, "router", at=F) | {f"{F}expert_weights": powers * taken / whole}
+
+    return planted
+
+
+def windowed(window: int, at: str = A) -> Callable[[Arrays], Arrays]:
+    """Scores with another window."""
+    hidden = (BACK < 0) | (window <= BACK)
+    return lambda v: kept(v, "capped", at=at) | {f"{at}masked": np.where(hidden, -np.inf, v[f"{at}capped"])}
+
+
+def normed_as(other: str) -> Callable[[Arrays], Arrays]:
+    """A norm with the weights of another."""
+    return lambda v: v | {NORM: rms_norm(v[f"{A}residual"], v[f"{A}{other}.weight"])}
 
 
 def step(source: str, name: str, change: Callable[[Arrays], np.ndarray]) -> Callable[[Arrays], Arrays]:
@@ -179,7 +198,26 @@ PLANTED: list[tuple[str, str, str, Callable[[Arrays], Arrays]]] = [
     ("gemma2", "cap-place", "cap, then mask", step(f"{A}scaled", f"{A}masked", lambda v:
         5 * np.tanh(np.where((BACK < 0) | (BACK >= 4), -np.inf, v[f"{A}scaled"]) / 5))),
     ("gemma2", "cap-missing", "without the soft cap", step("decoder.norm", "logits", lambda v: v["output.logits"])),
-    ("gemma2", "window-layers", "in other layers", exchanged),
+    ("gemma2", "window-layers", "in other layers", lambda v: windowed(99)(v) | windowed(4, B)(v)),
+    ("gemma2", "cap-missing", "", step(f"{B}scaled", f"{B}weights", lambda v:
+        softmax(np.where(BACK < 0, -np.inf, v[f"{B}scaled"])))),
+    ("gpt_neo", "scale-added", "", step(f"{A}scores", f"{A}masked", lambda v:
+        np.where(BACK < 0, -np.inf, v[f"{A}scores"] / np.sqrt(v[Q].shape[-1])))),
+    ("gemma2", "scale-missing", "divide the scores by √24.", divided_by(1)),
+    ("gemma2", "scale-size", "when divided by √d_k = √8: divide by √24.", divided_by(8)),
+    ("gemma2", "scale-d_model", "divide by √24 instead of √32.", divided_by(32)),
+    ("gemma2", "mask-missing", "without the window", windowed(99)),
+    ("gemma2", "mask-shifted", "keys up to 4 places away: it sees those up to 3", windowed(5)),
+    ("gemma2", "mask-shifted", "keys up to 2 places away: it sees those up to 3", windowed(3)),
+    ("gemma2", "weight-exchanged", "the self_attention.norm: take those of the feed_forward.norm", normed_as("norm")),
+    ("gemma2", "weight-exchanged", "the self_attention.output_norm: take those of the feed_forward.norm", normed_as(
+        "output_norm")),
+    ("gemma2", "weight-exchanged", "weights of the gate: take those of the hidden", lambda v: v | {
+        f"{F}hidden": v[f"{F}gate"], f"{F}gate": v[f"{F}hidden"]}),
+    ("bert", "bias-missing", "when the bias of logits is left out", step("output.transform.norm", "logits", lambda v:
+        v["output.transform.norm"] @ v[f"{E}.weight"].T)),
+    ("bert", "segments-missing", "", step(f"{E} embedding.positions", "embedding.norm", lambda v: layer_norm(
+        v[E] + v["embedding.positions"], v["embedding.norm.weight"], v["embedding.norm.bias"], epsilon=1e-12))),
     ("qwen3", "norm-missing", "without the norm", unmasked_norms),
     ("qwen3", "norm-place", "normalise, then turn", normed_late),
     ("olmo2", "norm-axis", "columns of all heads", step(Q, f"{Q}_norm", lambda v: rms_norm(
@@ -190,6 +228,9 @@ PLANTED: list[tuple[str, str, str, Callable[[Arrays], Arrays]]] = [
     ("mixtral", "experts-gate", "sigmoids of their logits", shares(sigmoid, among=False)),
     ("mixtral", "experts-gate", "all equal", shares(np.ones_like, among=True)),
     ("mixtral", "experts-gate", "are their logits:", shares(lambda x: x, among=False)),
+    ("mixtral", "experts-shares", "", chosen(2, among=False)),
+    *(("mixtral", "experts-count", "", chosen(count)) for count in (1, 3, 4)),
+    ("mixtral", "experts-smallest", "", chosen(2, largest=False)),
     ("mixtral", "experts-gate", "a softmax of a softmax", shares(lambda x: np.exp(softmax(x)), among=True)),
     ("qwen2_moe", "experts-shared-missing", "add what it computes", step(NORM, f"{F}output", lambda v:
         v[f"{F}experts.output"])),
@@ -211,7 +252,7 @@ def right() -> Iterator[tuple[str, Arrays]]:
         logits = of(family)[1]["output.logits"]
         yield family, {"lm_head": logits * 4, "logits": logits}
     v = of("mixtral")[1]
-    yield "mixtral", {"model.layers.0.block_sparse_moe": v[f"{F}output"]}
+    yield "mixtral", {"model.layers.0.block_sparse_moe": v[f"{F}output"]} | chosen(2)(v)
     v = of("cohere2")[1]  # columns of the file, in a layer that turns none of them too
     tensors = load_file(REFERENCES / "cohere2" / "model.safetensors")
     for i in range(2):
@@ -219,6 +260,8 @@ def right() -> Iterator[tuple[str, Arrays]]:
         yield "cohere2", {path: x @ tensors[f"{path}.weight"].T}
     v = of("gemma2")[1]  # logits before the cap, where what is capped is there too
     yield "gemma2", {"logits": v["output.logits"], "probabilities": v["output.probabilities"]}
+    loss = -np.mean([np.log(v["output.probabilities"][i, label]) for i, label in enumerate(IDS[1:])])
+    yield "gemma2", {"logits": v["output.capped"], "loss": loss, "labels": np.array([IDS])}
 
 
 def test_right_dumps_of_what_a_module_leaves_give_nothing() -> None:
