@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from small_inputs import read, sines, visible_of
 
 from tui_transformer.model import Model
 
@@ -325,13 +324,42 @@ def weights_of(model: Model) -> Arrays:
     return {name: np.array(model.weights.get(name, program.shape(name))) for name in program.weights}
 
 
+def sines(n: int, d: int, faults: frozenset[str]) -> np.ndarray:
+    pe = np.zeros((n, d))
+    start = 1 if "position-off-by-one" in faults else -1 if "position-before" in faults else 0
+    for pos in range(n):
+        for j in range(d):
+            i = j // 2 if "position-halves" not in faults else j % (d // 2)
+            exponent = 2 * j / d if "position-exponent" in faults else 2 * i / d
+            exponent = 2 * i // d if "position-integer" in faults else exponent
+            exponent = -exponent if "position-multiplied" in faults else exponent
+            angle = (pos + start) / (1000 if "position-base" in faults else 10000) ** exponent
+            cosine = j % 2 if "position-halves" not in faults else j >= d // 2
+            cosine = not cosine if "position-swapped" in faults else cosine
+            pe[pos, j] = math.cos(angle) if cosine else math.sin(angle)
+    return pe * (2 if "position-twice" in faults else 1)
+
+
+def read(ids: list[int], faults: frozenset[str], count: int) -> list[int]:
+    """The rows of the table that are read."""
+    mistakes = {
+        "token-off-by-one": [min(i + 1, count - 1) for i in ids],
+        "token-before": [max(i - 1, 0) for i in ids],
+        "one-token": [*ids[:2], ids[2] + 1, *ids[3:]],
+        "tokens-late": [0, *ids[:-1]],
+        "tokens-early": [*ids[1:], ids[-1]],
+        "tokens-rolled": [ids[-1], *ids[:-1]],
+    }
+    return next((read for fault, read in mistakes.items() if fault in faults), ids)
+
+
 def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dtype: Any = np.float64) -> Arrays:
     """The encoder (or decoder) of the tutorials: `vanilla` models."""
     c = model.config
     net = Small(weights_of(model), c, faults, c.heads, c.heads, c.norm_epsilon, dtype)
     scaled = c.scale_embedding != ("embedding-unscaled" in faults or "embedding-scaled" in faults)
     table = net.w("embedding.tokens.weight")
-    visible = visible_of(ids, c.pad_id)
+    visible = np.arange(len(ids)) <= np.flatnonzero(np.array(ids) != c.pad_id).max(initial=-1)
     ids = read(ids, faults, len(table))
     table = table.T.reshape(table.shape) if "embedding-transposed" in faults else table
     late = "embedding-scaled-late" in faults
