@@ -18,8 +18,9 @@ from tui_transformer.diagnosis.dumps.dump import FLOAT16, Dump, held
 from tui_transformer.model import Model
 
 A, B, F = "decoder.0.self_attention.", "decoder.1.self_attention.", "decoder.0.feed_forward."
+X = "encoder.0.self_attention."
 E, Q, NORM = "embedding.tokens", f"{A}query", f"{F}norm"
-N = len(IDS)
+N, WRITTEN = len(IDS), [0, 1]
 BACK = np.arange(N)[:, None] - np.arange(N)[None, :]
 
 
@@ -27,14 +28,15 @@ BACK = np.arange(N)[:, None] - np.arange(N)[None, :]
 def of(family: str) -> tuple[Model, Arrays]:
     """A model, and what it computes, with its weights."""
     model = Model.load(REFERENCES / family, device="cpu")
-    trace = model.trace(ids=IDS)
+    trace = model.trace(ids=IDS, decoder_ids=WRITTEN if model.has_decoder else None)
     program = trace.program
     weights = {name: np.array(model.weights.get(name, program.shape(name)), np.float64) for name in program.weights}
     return model, weights | {step.name: np.array(trace[step.name], np.float64) for step in program.steps}
 
 
 def diagnosed(family: str, arrays: Arrays) -> Diagnosis:
-    return diagnose(dumped(arrays), of(family)[0])
+    given = {"decoder_input_ids": WRITTEN} if of(family)[0].has_decoder else {}
+    return diagnose(dumped(arrays, **given), of(family)[0])
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -91,6 +93,19 @@ def normed_late(v: Arrays) -> Arrays:
 
 def kept(v: Arrays, *parts: str, at: str = A) -> Arrays:
     return {f"{at}{part}": v[f"{at}{part}"] for part in parts}
+
+
+def in_buckets(*, both: bool, sign: int = 1) -> Callable[[Arrays], Arrays]:
+    """Scores with a bias for the bucket of every query and key, as the paper's authors count them."""
+    relative = -sign * BACK
+    side, limit = 4 if both else 8, 20
+    distance = np.abs(relative) if both else np.maximum(-relative, 0)
+    exact = side // 2
+    far = exact + (np.log(np.maximum(distance, 1) / exact) / np.log(limit / exact) * (side - exact)).astype(int)
+    numbers = np.where(distance < exact, distance, np.minimum(far, side - 1)) + side * (relative > 0) * both
+    return lambda v: (
+        kept(v, "scores", at=X) | {f"{X}biased": v[f"{X}scores"] + v[f"{X}biased.weight"][numbers].transpose(2, 0, 1)}
+    )
 
 
 def slopes(*numbers: float) -> Callable[[Arrays], Arrays]:
@@ -214,6 +229,9 @@ PLANTED: list[tuple[str, str, str, Callable[[Arrays], Arrays]]] = [
         "output_norm")),
     ("gemma2", "weight-exchanged", "weights of the gate: take those of the hidden", lambda v: v | {
         f"{F}hidden": v[f"{F}gate"], f"{F}gate": v[f"{F}hidden"]}),
+    ("t5", "relative-bidirectional", "", in_buckets(both=False)),
+    ("t5", "relative-flipped", "", in_buckets(both=True, sign=-1)),
+    ("t5", "relative-missing", "", step(f"{X}scores", f"{X}biased", lambda v: v[f"{X}scores"])),
     ("bert", "bias-missing", "when the bias of logits is left out", step("output.transform.norm", "logits", lambda v:
         v["output.transform.norm"] @ v[f"{E}.weight"].T)),
     ("bert", "segments-missing", "", step(f"{E} embedding.positions", "embedding.norm", lambda v: layer_norm(
@@ -253,6 +271,7 @@ def right() -> Iterator[tuple[str, Arrays]]:
         yield family, {"lm_head": logits * 4, "logits": logits}
     v = of("mixtral")[1]
     yield "mixtral", {"model.layers.0.block_sparse_moe": v[f"{F}output"]} | chosen(2)(v)
+    yield "t5", in_buckets(both=True)(of("t5")[1])
     v = of("cohere2")[1]  # columns of the file, in a layer that turns none of them too
     tensors = load_file(REFERENCES / "cohere2" / "model.safetensors")
     for i in range(2):
