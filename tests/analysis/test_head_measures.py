@@ -55,18 +55,6 @@ def test_every_measure_is_the_mean_of_its_rows_where_all_keys_are_visible() -> N
         assert (layer.queries, layer.real, layer.sampled) == (n, n, False)
 
 
-@pytest.mark.parametrize("first", [False, True])
-def test_padding_before_a_sentence_changes_no_measure(first: bool) -> None:
-    model, reader = load("decoder"), Reader(hidden=Hidden(first=first))
-    padded = model.trace(ids=[0, 0, 105, 106, 107, 105], mask=[0, 0, 1, 1, 1, 1])
-    for one, other in zip(
-        measured(model.trace(ids=[105, 106, 107, 105]), reader), measured(padded, reader), strict=True
-    ):
-        assert one.values.keys() == other.values.keys()
-        for name, values in one.values.items():
-            assert other.values[name] == pytest.approx(values, abs=1e-6, nan_ok=True), name
-
-
 def test_every_measure_is_the_mean_of_the_rows_that_have_a_choice() -> None:
     trace = load("decoder").trace(ids=[105, 106, 107, 108])
     layer = measured(trace, Reader())[0]
@@ -86,14 +74,7 @@ def test_every_measure_is_the_mean_of_the_rows_that_have_a_choice() -> None:
     assert all(math.isnan(value) for value in layer.values["induction"])
 
 
-def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> None:
-    model = load()
-    ids = [105, 106, 107, 108]
-    padded = measured(model.trace(ids=[*ids, *[model.config.pad_id] * 3]), Reader(model.vocabulary))
-    for layer, expected in zip(padded, measured(model.trace(ids=ids), Reader(model.vocabulary)), strict=True):
-        assert layer.real == 4
-        for measure in HEAD_MEASURES:
-            assert layer.values[measure.name] == pytest.approx(expected.values[measure.name], nan_ok=True)
+def test_cross_attention_has_no_own_token() -> None:
     model = load("encoder-decoder")
     trace = model.trace("the day", decoder_text="the day was")
     step = attentions(trace.program, "decoder cross-attention")[0]
@@ -102,14 +83,23 @@ def test_padding_changes_no_measure_and_cross_attention_has_no_own_token() -> No
     assert layer.values["first"] == pytest.approx(trace[step.name][:, :, 0].mean(axis=1))
 
 
+PADDED = [
+    ("encoder", {"ids": [105, 106, 107, 108]}, {"ids": [105, 106, 107, 108, 1, 1, 1]}),
+    ("decoder", {"ids": [105, 106, 107, 105]}, {"ids": [0, 0, 105, 106, 107, 105], "mask": [0, 0, 1, 1, 1, 1]}),
+    ("copy", {"ids": [5, 6, 7, 5]}, {"ids": [[5, 5, 5, 6, 7, 5]], "mask": [[0, 0, 1, 1, 1, 1]]}),
+]
+
+
 @pytest.mark.parametrize("hidden", [NOTHING, Hidden(first=True)])
-def test_the_first_token_is_that_behind_padding_on_the_left(hidden: Hidden) -> None:
-    model = in_float64("copy")
-    ids, reader = [5, 6, 7, 8, 5, 6], Reader(model.vocabulary, hidden)
-    left = measured(model.trace(ids=[[5, 5, *ids]], mask=[[0, 0, *(1 for _ in ids)]]), reader)
-    for layer, alone in zip(left, measured(model.trace(ids=ids), reader), strict=True):
-        for name, values in alone.values.items():
-            assert layer.values[name] == pytest.approx(values, nan_ok=True), name
+@pytest.mark.parametrize(("name", "plain", "padded"), PADDED)
+def test_padding_on_either_side_changes_no_measure(name: str, plain: dict, padded: dict, hidden: Hidden) -> None:
+    model = in_float64("copy") if name == "copy" else load(name)
+    alone, other = (measured(model.trace(**given), Reader(model.vocabulary, hidden)) for given in (plain, padded))
+    for layer, expected in zip(other, alone, strict=True):
+        assert layer.real == expected.real
+        assert layer.values.keys() == expected.values.keys()
+        for measure, values in expected.values.items():
+            assert layer.values[measure] == pytest.approx(values, nan_ok=True), measure
         assert np.isnan(layer.values["first"]).all() == hidden.first
 
 

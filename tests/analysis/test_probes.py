@@ -40,10 +40,6 @@ def data_of(values: np.ndarray, tokens: int = 1) -> dict[str, Data]:
     return {"decoder.3.output": Data(values, rows // tokens, rows % tokens)}
 
 
-def held(found: Any, fitted: np.ndarray) -> np.ndarray:
-    return ~np.isin(np.arange(len(found)), fitted)
-
-
 def penalised(x: np.ndarray, penalty: float = 0.01) -> tuple[np.ndarray, float]:
     rows = x - x.mean(axis=0)
     return rows, penalty * rows.var(axis=0).mean()
