@@ -1,4 +1,4 @@
-"""Code that `diff --how` prints is run as it stands, and its dump is read and agrees with the model."""
+"""Dumps that other programs write: by the code that `diff --how` prints, by a program in C++, by TransformerLens."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dumping import REFERENCES, blamed
 
-from tui_transformer.diagnosis import Input, diagnose
+from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.model import Model
 
 IDS = [1, 2, 3, 4, 5, 1]
 NEEDS_CPP = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-REFERENCES = Path(__file__).parent.parent / "references"
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +109,61 @@ def test_its_log_is_read_and_its_mistake_is_named(program: Path, model: Model, f
     assert (diagnosis.first and diagnosis.first.cause) == cause, diagnosis.first
     assert len(diagnosis.steps) > 20
     assert not diagnosis.unmatched
+
+
+# Caches that TransformerLens 4.3.0 (`TransformerBridge`, `run_with_cache`) wrote for the reference checkpoints
+
+
+CACHES = Path(__file__).with_name("transformer_lens")
+FAMILIES = ("gpt2", "gemma2", "bloom", "mixtral")
+
+
+def diagnosed(path: Path, family: str) -> Diagnosis:
+    dump = open_dump(path)
+    return diagnose(dump, Model.load(REFERENCES / family, device="cpu"), Input(dump.ids))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cache_of_the_library_agrees_from_embedding_to_logits_every_hook_in_the_layer_of_its_name(
+    family: str,
+) -> None:
+    diagnosis = diagnosed(CACHES / f"{family}.npz", family)
+    assert diagnosis.first is None
+    compared = {each.step for each in diagnosis.steps}
+    layers = {"self_attention.weights", "self_attention.masked", "self_attention.context", "feed_forward.output"}
+    assert {f"decoder.{i}.{step}" for i in (0, 1) for step in layers} <= compared
+    assert "decoder.norm" in compared
+    assert all(any(step.startswith(part) for step in compared) for part in ("embedding.", "output."))
+    for each in diagnosis.steps:
+        number = each.theirs.removeprefix("blocks.").partition(".")[0]
+        if each.theirs.startswith("blocks.") and ".hook_resid_pre" not in each.theirs:
+            assert each.step.startswith(f"decoder.{number}."), each.theirs
+
+
+HOOKS = {
+    ("gpt2", "blocks.1.ln1.hook_out"): "decoder.1.self_attention.norm",
+    ("gpt2", "blocks.1.attn.q.hook_out"): "decoder.1.self_attention.query",
+    ("gpt2", "blocks.0.hook_resid_mid"): "decoder.0.self_attention.residual",
+    ("gpt2", "blocks.1.mlp.in.hook_out"): "decoder.1.feed_forward.hidden",
+    ("gpt2", "unembed.hook_out"): "output.logits",
+    # scores whose distances count otherwise within a row
+    ("bloom", "blocks.0.attn.hook_attn_scores"): "decoder.0.self_attention.masked",
+}
+
+
+@pytest.mark.parametrize(("family", "hook"), HOOKS)
+def test_a_wrong_hook_is_named(tmp_path: Path, family: str, hook: str) -> None:
+    arrays = dict(np.load(CACHES / f"{family}.npz"))
+    np.savez(tmp_path / "cache.npz", **arrays | {hook: arrays[hook] * 0.5})
+    first = blamed(diagnosed(tmp_path / "cache.npz", family).first)
+    assert (first.step, first.theirs) == (HOOKS[family, hook], hook)
+
+
+def test_the_values_before_gamma_are_no_norm_where_those_behind_it_are_there(tmp_path: Path) -> None:
+    arrays = dict(np.load(CACHES / "gpt2.npz"))
+    for name in [name for name in arrays if ".ln" in name and name.endswith("hook_out")]:
+        del arrays[name]
+    np.savez(tmp_path / "cache.npz", **arrays)
+    first = blamed(diagnosed(tmp_path / "cache.npz", "gpt2").first)
+    assert first.theirs == "blocks.0.ln1.hook_normalized"
+    assert "γ" in first.says
