@@ -9,8 +9,7 @@ import pytest
 
 from tui_transformer.course import check, open_course
 from tui_transformer.course.exercise import Progress, read_progress, write_progress
-from tui_transformer.course.sources import Facts
-from tui_transformer.course.start import start, start_files
+from tui_transformer.course.sources import Facts, start, start_files
 from tui_transformer.errors import InputError, UsageError
 
 OWN = open_course()

@@ -13,8 +13,7 @@ from answering import COURSE, PATIENT, checked, once
 from tui_transformer.course import Exercise, Finding, check, checking
 from tui_transformer.course.checking import judged
 from tui_transformer.course.running import run_command
-from tui_transformer.course.sources import Facts
-from tui_transformer.course.start import printed_answers, start
+from tui_transformer.course.sources import Facts, printed_answers, start
 from tui_transformer.diagnosis.dumps.dump import stored_values
 
 EXERCISES = {exercise.name: exercise for exercise in COURSE.exercises}

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tui_transformer.course import open_course
 from tui_transformer.course.exercise import read_exercise, read_progress
-from tui_transformer.course.sources import Facts
-from tui_transformer.course.start import printed_answers, text_of
+from tui_transformer.course.sources import Facts, printed_answers, text_of
 
 WHOLE = (open_course().find("cross-entropy").folder / "about.toml").read_bytes()
 

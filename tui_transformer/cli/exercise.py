@@ -89,7 +89,7 @@ class Start(Named):
 
     def run(self) -> None:
         from tui_transformer.course.processes import describe_limits
-        from tui_transformer.course.start import start, start_files
+        from tui_transformer.course.sources import start, start_files
 
         exercise = self.found()
         path = self.out or Path(exercise.name if self.files else exercise.file)

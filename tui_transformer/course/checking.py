@@ -13,8 +13,7 @@ import numpy as np
 
 from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.running import Limits, Ran, run_command, run_python
-from tui_transformer.course.sources import Answer, Facts
-from tui_transformer.course.start import printed_answers
+from tui_transformer.course.sources import Answer, Facts, printed_answers
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_values

@@ -27,8 +27,7 @@ from typing import IO, Any
 import numpy as np
 
 from tui_transformer.course.processes import Family, started
-from tui_transformer.course.sources import Given
-from tui_transformer.course.start import write_inputs
+from tui_transformer.course.sources import Given, write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
