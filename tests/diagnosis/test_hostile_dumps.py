@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import struct
+import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +17,13 @@ from hostile import COUNTS, as_json, broken_json, changed, damaged, hold, hold_f
 from hypothesis import strategies as st
 from test_dumps import CALLBACK, FORMATS, X, Y, debugger, npy_folder, npz, raw_folder, safetensors
 
-from tui_transformer.diagnosis.dumps import open_dump
+from tui_transformer.diagnosis.diagnose import diagnose
+from tui_transformer.diagnosis.dumps import npz_reader, open_dump
+from tui_transformer.diagnosis.dumps.npz_reader import MOST_ARRAYS, RUN, open_trace
 from tui_transformer.diagnosis.naming import read_map
 from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+from tui_transformer.session.edit_format import written
 
 MOST_CELLS = 1 << 20
 """Numbers of a tensor, at most: far more than a small file can hold, far fewer than a hostile one can claim."""
@@ -29,7 +37,7 @@ def read_all(path: Path) -> None:
         assert values.array.size <= MOST_CELLS, tensor.name
 
 
-def written(write: Any, folder: Path) -> Path:
+def dump_by(write: Any, folder: Path) -> Path:
     """A dump in a folder of its own."""
     folder.mkdir()
     return Path(write(folder))
@@ -38,7 +46,7 @@ def written(write: Any, folder: Path) -> Path:
 @COUNTS
 @pytest.mark.parametrize("write", FORMATS)
 def test_broken_dumps(tmp_path, write, count):
-    path = written(write, tmp_path / "dump")
+    path = dump_by(write, tmp_path / "dump")
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     whole = [file.read_bytes() for file in files]
 
@@ -54,7 +62,7 @@ def test_broken_dumps(tmp_path, write, count):
 @pytest.mark.parametrize("left", [0, 60, 130])
 @pytest.mark.parametrize("write", [npz, safetensors, npy_folder, raw_folder])
 def test_a_dump_that_is_cut_while_it_is_open(tmp_path, write, left):
-    path = written(write, tmp_path / "dump")
+    path = dump_by(write, tmp_path / "dump")
     tensors = open_dump(path).tensors
     files = [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix != ".json"]
     for file in files:
@@ -83,7 +91,7 @@ def test_a_line_of_a_million_characters_takes_no_longer_than_many_lines(tmp_path
 @COUNTS
 @pytest.mark.parametrize("write", [debugger, raw_folder])
 def test_json_of_dumps_that_says_something_else(tmp_path, write, count):
-    path = written(write, tmp_path / "dump")
+    path = dump_by(write, tmp_path / "dump")
     file = path if path.is_file() else path / "shapes.json"
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     documents = changed(json.loads(file.read_bytes())).map(as_json)
@@ -143,3 +151,207 @@ def test_names_that_no_file_can_have() -> None:
     for name in ("a" * 5000, "a\0b", "no/such\n[red]file.npz"):
         with pytest.raises(InputError):
             open_dump(Path(name))
+
+
+# NPZ and NPY files that promise more than anybody wants: refused by name, before anything is inflated
+
+
+IDS = np.array([[1, 2, 3]])
+HUGE = (1 << 30) - 64
+SCORES = "encoder.0.self_attention.scores"
+
+
+def npy(shape: str, descr: str = "'<f4'", version: bytes = b"\x01\x00", order: str = "False") -> bytes:
+    header = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode("latin-1", "replace")
+    return b"\x93NUMPY" + version + struct.pack("<H" if version == b"\x01\x00" else "<I", len(header)) + header
+
+
+def promising(path: Path, name: str, count: int, descr: str = "'<f4'") -> Path:
+    """A file of a few bytes whose list says that an array of four-byte numbers is whole, beside token IDs."""
+    head = npy(f"({count},)", descr)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}.npy", head)
+        if name != "input_ids":
+            with archive.open("input_ids.npy", "w") as member:
+                np.save(member, IDS)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 24, len(head) + 4 * count)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def encoder() -> Model:
+    return Model.load("encoder")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of arrays were asked for."""
+    asked: list[int] = []
+    whole = npz_reader._whole
+    monkeypatch.setattr(npz_reader, "_whole", lambda member, size: asked.append(size) or whole(member, size))
+    return asked
+
+
+def test_an_array_larger_than_its_step_is_refused_by_name_and_not_inflated(tmp_path, encoder, read):
+    dump = open_dump(promising(tmp_path / "a.npz", SCORES, HUGE))
+    with pytest.raises(InputError, match=rf"{SCORES}.* {HUGE} does not fit"):
+        diagnose(dump, encoder)
+    assert sum(read) == IDS.nbytes
+    # of an edit
+    path = promising(tmp_path / "a.npz", "v", HUGE)
+    read.clear()
+    with pytest.raises(InputError, match=rf"a\.npz: v: has {HUGE:,} numbers"):
+        written(encoder.program(3), f"0.output += {path}:v")
+    assert read == []
+
+
+def test_an_array_that_is_no_step_is_never_inflated(tmp_path, encoder, read):
+    path = promising(tmp_path / "a.npz", "no.step.at.all", HUGE)
+    with zipfile.ZipFile(path, "a") as archive, archive.open("embedding.output.npy", "w") as member:
+        np.save(member, np.zeros((3, encoder.config.d_model), np.float32))
+    assert "no.step.at.all: no step of this name" in diagnose(open_dump(path), encoder).unmatched
+    assert sum(read) == IDS.nbytes + 3 * encoder.config.d_model * 4
+
+
+@pytest.mark.parametrize("name", ["input_ids", "attention_mask"])
+def test_more_tokens_than_a_text_can_have_are_refused_by_name(tmp_path, encoder, read, name):
+    path = promising(tmp_path / "a.npz", name, HUGE, "'<i4'")
+    with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
+        diagnose(open_dump(path), encoder)
+    trace = open_trace(path)
+    with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
+        trace.whole_numbers(name)
+    assert sum(read) <= IDS.nbytes
+
+
+def test_lists_and_headers_that_are_too_long_are_not_read(tmp_path, monkeypatch):
+    path, count = tmp_path / "a.npz", MOST_ARRAYS + 1
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(count):
+            archive.writestr(f"{i}.npy", b"")
+    monkeypatch.setattr(npz_reader, "header_of", None)
+    with pytest.raises(InputError, match=rf"a\.npz: holds {count:,} arrays"):
+        open_dump(path)
+    monkeypatch.undo()
+    # a list of names
+    np.savez(path, **{f"a{i}": IDS for i in range(30)})
+    monkeypatch.setattr(npz_reader, "LARGEST_LIST", 1000)
+    with pytest.raises(InputError, match=r"a\.npz: not a whole NPZ file \(its list of names has"):
+        open_trace(path)
+    monkeypatch.undo()
+    # a header that promises to be long is not inflated
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + bytes(1 << 20))
+    with pytest.raises(InputError, match=r"a\.npz: a: not a whole NPZ file \(its header is too long\)"):
+        open_trace(path).shape("a")
+
+
+def test_an_array_that_is_packed_otherwise_or_ends_early_is_refused_by_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive, archive.open("a.npy", "w") as member:
+        np.save(member, IDS)
+    with pytest.raises(InputError, match=r"a\.npz: a: is packed otherwise"):
+        open_trace(tmp_path / "a.npz").read("a")
+    # ends early
+    trace = open_trace(promising(tmp_path / "a.npz", "a", 1000))
+    for use in (trace.read, lambda name: list(trace.cells(name))):
+        with pytest.raises(InputError, match=r"a\.npz: a: not a whole NPZ file"):
+            use("a")
+
+
+IMPOSSIBLE = [
+    *(f"({2**62}, 4)", f"({2**63}, 2, 0)", f"({10**30},)", f"({2**32}, {2**32})", "(-1,)", "(-2, -2)"),
+    *(f"({'1, ' * 40})", "(1L,)", r"('\d',)", "(" * 300),
+]
+
+
+@pytest.mark.parametrize("version", [b"\x01\x00", b"\x02\x00"])
+def test_an_impossible_shape_is_one_line_without_a_warning(tmp_path, version):
+    path = tmp_path / "x.npy"
+    for shape in IMPOSSIBLE:
+        path.write_bytes(npy(shape, version=version) + bytes(16))
+        with warnings.catch_warnings(record=True, action="always") as said:  # noqa: SIM117 - what pytest checks is inside
+            with pytest.raises(InputError, match=r"x\.npy: not a whole NPY file"):
+                open_dump(path)
+        assert said == [], shape
+
+
+def test_two_arrays_of_the_same_name_and_shape_are_read_as_before(tmp_path):
+    both = {"a": np.arange(12.0).reshape(3, 4), "b": np.asfortranarray(np.ones((2, 3), np.float16))}
+    np.savez_compressed(tmp_path / "a.npz", **both)
+    for name, array in both.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        for path in (tmp_path / "a.npz", tmp_path / f"{name}.npy"):
+            assert np.array_equal(open_dump(path).tensors[name].values.array, array)
+
+
+# Broken archives: read, or refused in one line that names the file
+
+ARRAYS = {
+    "tokens": np.array([1, 2, 3]),
+    "value/output": np.arange(6.0).reshape(2, 3),
+    "value/turned": np.asfortranarray(np.ones((3, 4), "f4")),
+    "value/one": np.float16(3),
+}
+
+
+def packed(*, deflated: bool) -> bytes:
+    out = io.BytesIO()
+    (np.savez_compressed if deflated else np.savez)(out, **ARRAYS)
+    return out.getvalue()
+
+
+def read_npz(path: Path) -> int:
+    """Every array, whole and in runs; the numbers read."""
+    trace, count = open_trace(path), 0
+    for name in trace.names:
+        whole = trace.read(name)
+        assert trace.shape(name) == whole.shape
+        count += sum(cells.size for cells in trace.cells(name))
+        assert count >= whole.size
+    trace.whole_numbers(*npz_reader.IDS)
+    trace.whole_numbers(*npz_reader.DECODER_IDS)
+    return count
+
+
+@COUNTS
+@pytest.mark.parametrize("deflated", [False, True])
+def test_broken_archives(tmp_path, deflated, count):
+    path = tmp_path / "trace.npz"
+    hold_file(count, path, damaged(packed(deflated=deflated)), lambda: read_npz(path))
+
+
+@COUNTS
+def test_headers_that_cannot_be(tmp_path, count):
+    path = tmp_path / "trace.npz"
+
+    def check(descr: str, order: str, shape: str, data: bytes) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("value/a.npy", npy(shape, descr, order=order) + data)
+        read_or_refused(lambda: read_npz(path), path)
+
+    kinds = ["'<f8'", "'|O'", "'<U9'", "'|V0'", "'<f4'", "'?'", "None", "'<M8[D]'", "[('a', '<f8')]"]
+    shapes = [
+        "()",
+        "(1,)",
+        "(0,)",
+        "(-1,)",
+        "(2, 3)",
+        f"({2**62}, 4)",
+        "(1e3,)",
+        "None",
+        "(True,)",
+        f"({10**30},)",
+        "[2]",
+    ]
+    strategies = {"descr": kinds, "order": ["False", "True", "None", "2"], "shape": shapes}
+    sampled = {name: st.sampled_from(values) for name, values in strategies.items()}
+    hold(count, check, **sampled, data=st.binary(max_size=64))
+
+
+def test_a_small_file_of_very_many_zeros_is_read_a_run_at_a_time(tmp_path):
+    path, shape = tmp_path / "trace.npz", (5 * RUN,)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("value/a.npy", npy(str(shape), "'<f8'") + bytes(8 * shape[0]))
+    assert read_or_refused(lambda: sum(cells.size for cells in open_trace(path).cells("a")), path) == shape[0]

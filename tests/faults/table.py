@@ -380,7 +380,7 @@ FAULTS = (
         "diagnosis/matching.py",
         "if math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(",
         "if False and math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(",
-        "tests/diagnosis/test_hostile_npz.py::test_an_array_larger_than_its_step_is_refused_by_name_and_not_inflated",
+        "tests/diagnosis/test_hostile_dumps.py::test_an_array_larger_than_its_step_is_refused_by_name_and_not_inflated",
     ),
     Fault(
         "a tokenizer that backtracks is run here",
