@@ -50,7 +50,7 @@ from tui_transformer.analysis.measures import (
 )
 from tui_transformer.analysis.metrics import AnyMetric, Metric, MetricName, metric_from
 from tui_transformer.analysis.nodes import layer_in
-from tui_transformer.analysis.statistics import row_sample
+from tui_transformer.analysis.statistics import row_norms, row_sample
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words, starts_of
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -129,7 +129,7 @@ def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
         if text.covers(place.layer):
             tokens = np.flatnonzero(real_tokens(text.trace, text.trace.program.axes(step)[-2]))
             values = text.trace[step][..., tokens, :]
-            norms = values.T if unit == NEURON else np.sqrt(np.square(values, dtype=np.float64).sum(axis=-1))
+            norms = values.T if unit == NEURON else row_norms(values)
             yield Reading.of_tokens(place, norms, tokens)
 
 

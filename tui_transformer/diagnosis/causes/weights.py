@@ -32,6 +32,7 @@ from tui_transformer.diagnosis.reference_values import CrossEntropy
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.program import Step
+from tui_transformer.generation.sampling import softmax
 from tui_transformer.records import replace
 
 MATRIX, BIAS = 1, 2
@@ -274,17 +275,12 @@ def _sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def _softmax(x: Array) -> Array:
-    powers = np.exp(x - x.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
 SHARES: Mapping[str, Function] = {
     "sigmoids that add up to 1": lambda s, x: _chosen(s, x, _sigmoid(x), among=True),
     "sigmoids of their logits": lambda s, x: _chosen(s, x, _sigmoid(x), among=False),
     "all equal": lambda s, x: _chosen(s, x, np.ones_like(x), among=True),
     "their logits": lambda s, x: _chosen(s, x, x, among=False),
-    "a softmax of a softmax": lambda s, x: _chosen(s, x, np.exp(_softmax(x)), among=True),
+    "a softmax of a softmax": lambda s, x: _chosen(s, x, np.exp(softmax(x)), among=True),
 }
 
 

@@ -227,9 +227,9 @@ def _rows(tensor: Tensor) -> Host | None:
     return rows.T if tensor.heading is not None and rows.shape[1] == 1 else rows
 
 
-def held(name: str, array: Host, precision: Precision, known: Host | None = None) -> Tensor:
+def held(name: str, array: Host, precision: Precision) -> Tensor:
     """A tensor whose values are there already."""
-    return Tensor(name, array.shape, lambda: Values(array, precision, known))
+    return Tensor(name, array.shape, lambda: Values(array, precision))
 
 
 def stored_values(array: Host) -> Values:
