@@ -14,10 +14,10 @@ import numpy as np
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.changes import Add
+from tui_transformer.engine.changes import OPEN, Add
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.number_format import minus
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import PROBABILITIES, Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
@@ -71,8 +71,9 @@ def _times(factor: float) -> str:
 
 
 def steering(edits: Sequence[Change], program: Program) -> Add | None:
-    """The edit that the slider moves: the last that adds a direction or a number to a step."""
-    of_steps = (each for each in reversed(edits) if isinstance(each, Add) and each.name not in program.weights)
+    """The edit that the slider moves: the last that adds a direction or a number to a step that a text comes from."""
+    by_none = {*program.weights, *([PROBABILITIES] if program.logits else [])}
+    of_steps = (each for each in reversed(edits) if isinstance(each, Add) and each.name not in by_none)
     return next((each for each in of_steps if isinstance(each, Steer) or np.ndim(each.values) == 0), None)
 
 
@@ -82,12 +83,19 @@ def strength_of(edit: Add) -> float:
 
 
 def added(edit: Add) -> str:
-    """What is added, in words: `+ 4 × happy.npy`, `column 12 + 4`."""
-    if isinstance(edit, Steer):
-        return edit.said
-    part, strength = edit.parts.columns, strength_of(edit)
-    where = "" if part is None else f"{part.start} " if len(part) == 1 else f"{part.start} to {part.stop - 1} "
-    return f"{where}{'−' if strength < 0 else '+'} {abs(strength):g}"
+    """What is added, in words, and where: `+ 4 × happy.npy`, `12 + 4`, `head 3 row 5 + 4`."""
+    strength, (heads, rows, columns) = strength_of(edit), edit.parts
+    times = edit.said if isinstance(edit, Steer) else f"{'−' if strength < 0 else '+'} {abs(strength):g}"
+    where = [_places(kind, part) for kind, part in (("head", heads), ("row", rows), ("", columns)) if part is not None]
+    return " ".join([*where, times])
+
+
+def _places(kind: str, part: range) -> str:
+    """`head 3`, `rows 2 to 4`, `rows from 2`; of columns the numbers alone."""
+    kind = f"{kind}{'s' * (len(part) > 1)} " if kind else ""
+    if part.stop >= OPEN:
+        return f"{kind}from {part.start}"
+    return f"{kind}{part.start}" if len(part) == 1 else f"{kind}{part.start} to {part.stop - 1}"
 
 
 def said(edit: Add) -> str:

@@ -244,7 +244,11 @@ class Reader:
         changed = effects.slid(session, by * typed.count) if by else effects.set_to(session, typed.words)
         if changed is session:
             return ""
-        return f"{self._change(changed, active(changed.edits, changed.base.program))}; {effects.written(changed)}"
+        told = self._change(changed, active(changed.edits, changed.base.program))
+        try:
+            return f"{told}; {effects.written(changed)}"
+        except InputError as error:  # it is slid all the same
+            return f"{told}; nothing is written: {error}"
 
     def _open(self, typed: Typed) -> str:
         """Another model with its own sentence, at its first step."""

@@ -22,7 +22,7 @@ from tui_transformer.session.edit_format import as_written, words, written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
-from tui_transformer.session.steering import Steer, round_up, same
+from tui_transformer.session.steering import Steer, round_up, said, same
 from tui_transformer.views.step_view import Place
 
 TEXT, AT = "Once there was", "decoder.1.feed_forward.residual"
@@ -213,7 +213,7 @@ async def test_rows_that_another_prompt_has_not_and_words_that_are_escapes_do_no
     async with exploring(MEDIUM, model="story", text=f"{TEXT} a small girl") as explorer:
         await explorer.press("W")
         shown = await steer(explorer, "1.output[4:6] += 'a\x1b[31m[/]' - 'sad'")
-        assert "rows" not in explorer.text
+        assert "has no rows" not in explorer.text
         assert "\x1b" not in explorer.text
         assert shown.writing.draft.steering is not None
         await explorer.prompt("slash", "The")
@@ -238,3 +238,34 @@ async def test_undo_has_the_prompt_back_for_the_line_of_the_shell_and_what_is_op
         assert f"--text '{first}'" in explorer.messages[-1]
         await explorer.press("o")
         assert explorer.session.encoding.text.startswith(first)
+
+
+async def test_what_is_added_to_probabilities_is_left_out_and_the_text_is_written() -> None:
+    async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
+        await explorer.prompt("e", "output.probabilities += 0.1")
+        await explorer.press("W", "space")
+        assert screen(explorer).steering is None
+        assert len(screen(explorer).writing.draft.shares) == 1
+        await explorer.leave()
+        assert len(explorer.session.edits) == 1
+
+
+def test_the_slider_says_which_heads_and_rows_it_is_of() -> None:
+    session = open_session(ModelOptions("story"), TEXT)
+    edits = {
+        "decoder.0.self_attention.scaled[3, :, 1] += 2": "decoder.0.self_attention.scaled head 3 1 + 2",
+        "1.output[2:] += 2*'love'": f"{AT} rows from 2 + 2 × 'love'",
+        "1.output[2] -= 2": f"{AT} row 2 − 2",
+    }
+    for text, expected in edits.items():
+        change = written(session.base.program, text).change(session.model)
+        assert said(session.with_edits(change).edits[0]) == expected
+
+
+@pytest.mark.parametrize(("model", "step"), [("question", "encoder.0.self_attention.output"), ("story", AT)])
+def test_a_number_that_is_slid_is_not_said_to_be_not_done_where_nothing_is_written(model, step) -> None:
+    reader, known = Reader(Exploration.begun(open_session(ModelOptions(model)))), meanings({})
+    reader.answer(read(f"set {step} += 2", known))
+    told = reader.answer(read("strength 3e38" if model == "story" else "strength 5", known))
+    assert "changed: " in told
+    assert "nothing is written: " in told
