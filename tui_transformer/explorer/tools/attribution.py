@@ -27,6 +27,7 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of, metric_of
@@ -169,8 +170,12 @@ def open_inputs(port: Port) -> None:
         lacks = "the divergence from the sentence itself has gradient 0"
         raise InputError(port.hint(f"{lacks}: {{measure}} chooses another metric"))
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
-    port.ask(
-        "inputs", cost, lambda task: attributed(session, task), lambda each: port.open(InputsScreen(session, each))
+    ask_of_now(
+        port,
+        "inputs",
+        cost,
+        lambda task: attributed(session, task),
+        lambda each: port.open(InputsScreen(session, each)),
     )
 
 

@@ -13,6 +13,7 @@ from tui_transformer.explorer.shell.actions.dialogs import COMPARE
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import active
@@ -93,7 +94,7 @@ def compare(port: Port, offer: Offer, answer: str) -> None:
         if isinstance(built, Dumped):
             port.say(visible(built.says))
 
-    port.ask("other", AT_ONCE + 1, work, done)
+    ask_of_now(port, "other", AT_ONCE + 1, work, done)
 
 
 def offers(session: Session) -> Iterator[Offer]:

@@ -20,6 +20,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
@@ -54,7 +55,8 @@ def open_from(port: Port) -> None:
         port.say(port.hint("the features are steps of the model now: {undo} takes them out"))
         port.open(FeaturesScreen(port))
 
-    port.ask(
+    ask_of_now(
+        port,
         "features",
         AT_ONCE + 1,
         lambda _: session.with_model(session.model.with_features(Features.load(path)), is_the_same=True),

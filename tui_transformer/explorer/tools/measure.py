@@ -20,6 +20,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.line_input import completes
 from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model.model import Model
 from tui_transformer.model.targets import predicts_next, read_targets, target_of, written_targets
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
@@ -182,7 +183,11 @@ def open_targets(port: Port) -> None:
 
     program = session.base.program
     cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
-    port.ask("targets", cost, lambda _: session.loss_targets, lambda _: port.open(targets_prompt(session), finish))
+
+    def show(_: object) -> None:
+        port.open(targets_prompt(session), finish)
+
+    ask_of_now(port, "targets", cost, lambda _: session.loss_targets, show)
 
 
 def targets_prompt(session: Session) -> PromptScreen:

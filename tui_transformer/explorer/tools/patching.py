@@ -21,6 +21,7 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, s
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, choose, read, takes_words, values_of
 from tui_transformer.explorer.tools.patch_tables import PatchTable, PathTable, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -201,7 +202,7 @@ class PatchingScreen(Overview, tool="patching"):
         patch = FromSentence.between(self.session.base, other.trace, place.step, place.rows, place.heads)
         draft = Draft(other, replace(patch, sentence=other.text or other.encoding.text))
         self.action_leave()
-        port.ask("patch", AT_ONCE + 1, draft.build, lambda made: perform(port, (made,)))
+        ask_of_now(port, "patch", AT_ONCE + 1, draft.build, lambda made: perform(port, (made,)))
 
 
 # One patch
@@ -254,7 +255,7 @@ def open_patch(port: Port) -> None:
     def finish(draft: Draft | None) -> None:
         if draft is not None:
             measured = port.session.with_measure(draft.measure)
-            port.ask("patch", AT_ONCE + 1, draft.build, lambda patch: perform(port, (patch,), measured))
+            ask_of_now(port, "patch", AT_ONCE + 1, draft.build, lambda patch: perform(port, (patch,), measured))
 
     port.open(PatchScreen(session, position), finish)
 

@@ -14,6 +14,7 @@ from tui_transformer.explorer.shell.actions.dialogs import SCORE
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.records import dataclass
@@ -70,7 +71,7 @@ def ask(port: Port, session: Session, temperature: float, show: Callable[[Scored
         else:
             show(answer)
 
-    port.ask("score", cost, work, done)
+    ask_of_now(port, "score", cost, work, done)
 
 
 class ScoreScreen(Dialog[None]):

@@ -25,6 +25,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
@@ -47,7 +48,8 @@ def open_nearest(port: Port) -> None:
     def find(asked: tuple[str, tuple[Term, ...]]) -> None:
         text, terms = asked
         port.look(words=text if len(terms) > 1 else "")
-        port.ask(
+        ask_of_now(
+            port,
             "nearest",
             COST * math.prod(session.trace.program.shape(table)),
             lambda _: similar(session.trace, terms, 30, table, session.model.has_vector),
