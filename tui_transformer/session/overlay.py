@@ -57,11 +57,12 @@ def overlay_of(
     """
     if session.overlay.kind == "trace" and shown != "value":
         return _of_other(session, view, shown, report, hide)
-    values = session.go_back(report).values.get(view.name) if session.overlay.kind == "gradient" else None
-    if values is None:
+    gradients = session.go_back(report) if session.overlay.kind == "gradient" else None
+    values = None if gradients is None else gradients.values.get(view.name)
+    if gradients is None or values is None:
         return None
-    axes = session.trace.program.axes(view.name)
-    made = gradient_of(view, axes, values)
+    axes, start = session.trace.program.axes(view.name), gradients.start
+    made = gradient_of(view, axes, values, "loss" if start is None else f"({start.description})")
     title = f"∂loss/∂{view.name.rpartition('.')[2]} · {shape_text(shape_of(axes))}"
     norm = float(np.linalg.norm(values.astype(np.float64)))
     return OverlayMatrix(

@@ -10,7 +10,7 @@ from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.session.edit_format import changes
-from tui_transformer.session.view_state import BEFORE
+from tui_transformer.session.view_state import BEFORE, Measure
 from tui_transformer.views.chart_data import charts_for
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -151,3 +151,17 @@ async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch
             assert "Positional encoding" in written
             assert "sin 4" in written
         assert {path.name for path in tmp_path.iterdir()} == {"waves.svg", "waves.txt"}
+
+
+async def test_a_gradient_of_a_metric_is_not_exported_as_one_of_the_loss(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(WIDE, model="question") as explorer:
+        port = explorer.parts.port
+        port.change(explorer.session.with_measure(Measure("logit", (explorer.session.encoding.ids[0],))))
+        await explorer.press("b")
+        await explorer.go(WEIGHTS, 1, 2, 3)
+        await explorer.press("z")
+        await explorer.prompt("x", "gradient.txt")
+        title = Path("gradient.txt").read_text("utf-8").partition("\n")[0]
+        of = explorer.session.gradients.start.description
+        assert title.startswith(f"∂({of})/∂{WEIGHTS} · ")
