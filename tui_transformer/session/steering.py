@@ -21,6 +21,7 @@ from tui_transformer.engine.program import PROBABILITIES, Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.text.display import cells, visible
 
 STEPS = 20
@@ -133,7 +134,10 @@ def steered(session: Session, edit: Add | None) -> Session:
     if same(edit, own):
         return session
     edits = [edit if each is own else each for each in session.edits] if own is not None else [*session.edits, edit]
-    return session.unedited.with_edits(*(each for each in edits if each is not None))
+    changed = session.unedited.with_edits(*(each for each in edits if each is not None))
+    beside = changed.overlay
+    is_before = beside.kind == "trace" and not beside.edits and not changed.edits  # it is beside itself
+    return changed.with_overlay(NOTHING) if is_before else changed
 
 
 def end_of(edit: Add, trace: Trace) -> float:

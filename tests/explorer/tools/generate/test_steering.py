@@ -269,3 +269,16 @@ def test_a_number_that_is_slid_is_not_said_to_be_not_done_where_nothing_is_writt
     told = reader.answer(read("strength 3e38" if model == "story" else "strength 5", known))
     assert "changed: " in told
     assert "nothing is written: " in told
+
+
+async def test_what_was_before_the_edits_is_not_beside_once_none_is_left() -> None:
+    async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
+        await explorer.prompt("e", "1.output += 'love' - 'hate'")
+        assert "before the edits" in explorer.text
+        await explorer.press("W")
+        await steer(explorer, "")
+        await explorer.leave()
+        assert not explorer.session.edits
+        assert "before the edits" not in explorer.text
+        await explorer.press("u")
+        assert "before the edits" in explorer.text
