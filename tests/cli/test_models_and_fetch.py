@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import http.server
 import importlib.metadata
 import importlib.util
 import json
@@ -10,7 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -23,6 +26,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model import checkpoint
 from tui_transformer.model.local_models import TRAINED, find_model, local_models, trained_models
 
+OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 OWN = "tui_transformer"
 
 
@@ -141,10 +145,12 @@ class Hub:
     def model_info(self, name: str, **_: object) -> SimpleNamespace:
         if error := self.fails("model_info"):
             raise error
-        siblings = [SimpleNamespace(rfilename=file, size=size) for file, size in self.files.items()]
+        siblings = [
+            SimpleNamespace(rfilename=file, size=size, lfs=None, blob_id=None) for file, size in self.files.items()
+        ]
         return SimpleNamespace(sha=self.commit, siblings=siblings)
 
-    def download(self, name: str, file: str, *, revision: str, cache_dir: Path) -> None:
+    def download(self, name: str, file: str, *, revision: str, cache_dir: Path) -> str:
         if error := self.fails(file):
             raise error
         folder = cache_dir / f"models--{name.replace('/', '--')}" / "snapshots" / revision
@@ -155,6 +161,7 @@ class Hub:
         else:
             (folder / file).write_bytes(b"")
         self.fetched.append(file)
+        return str(folder / file)
 
 
 @pytest.fixture
@@ -166,7 +173,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     module.hf_hub_download = fake.download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
     monkeypatch.setenv("HF_HUB_CACHE", str(fake.cache))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+    for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     return fake
 
@@ -294,3 +301,92 @@ def test_the_library_itself_says_that_it_is_offline(environment: dict[str, str],
     ended = subprocess.run(command, env=environment | own, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1
     assert ended.stderr == f"tui-transformer: {NAME} cannot be fetched: offline (HF_HUB_OFFLINE is set)\n"
+
+
+# `fetch` from a server
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A hub of one model: its index tells digests of the true files, and it sends what `sent` holds."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.true = {file: (REFERENCES / "bert" / file).read_bytes() for file in IN_THE_HUB}
+        self.sent = dict(self.true)
+
+    def digest(self, file: str) -> str:
+        """As the hub names a file: of large ones the SHA-256, of others the object of git."""
+        data = self.true[file]
+        if file.endswith(".safetensors"):
+            return hashlib.sha256(data).hexdigest()
+        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+    def index(self) -> bytes:
+        siblings = []
+        for file, data in self.true.items():
+            digest = self.digest(file)
+            large = {"lfs": {"size": len(data), "sha256": digest, "pointerSize": 130}} if len(digest) == 64 else {}
+            siblings.append({"rfilename": file, "size": len(data), "blobId": digest[:40], **large})
+        return json.dumps({"id": NAME, "sha": COMMIT, "siblings": siblings, "tags": []}).encode()
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        file = self.path.partition("?")[0].rpartition("/")[2]
+        data = self.server.sent[file] if file in self.server.sent else self.server.index()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        if file in self.server.sent:
+            self.send_header("X-Repo-Commit", COMMIT)
+            self.send_header("ETag", f'"{self.server.digest(file)}"')
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    do_HEAD = do_GET  # noqa: N815 - as the library names it
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    pytest.importorskip("huggingface_hub", reason="the extra fetch is not installed")
+    with Server() as serves:
+        threading.Thread(target=serves.serve_forever, daemon=True).start()
+        yield serves
+        serves.shutdown()
+
+
+@pytest.mark.parametrize(("file", "kind"), [("model.safetensors", "SHA-256"), ("tokenizer.json", "SHA-1")])
+def test_a_file_that_was_changed_on_the_way_is_refused(
+    environment: dict[str, str], server: Server, tmp_path: Path, file: str, kind: str
+) -> None:
+    def fetch() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tui_transformer", "fetch", NAME]
+        own = {
+            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+            "HF_HOME": str(tmp_path),
+            "NO_PROXY": "*",
+        } | dict.fromkeys(OFFLINE, "0")
+        return subprocess.run(command, env=environment | own, capture_output=True, text=True, timeout=60)
+
+    data = server.true[file]
+    server.sent[file] = data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+    ended = fetch()
+    assert ended.returncode == 1
+    assert f"{file} did not arrive as the hub has it (its {kind} is " in ended.stderr.splitlines()[-1]
+    folder = tmp_path / "hub" / "models--org--tiny"
+    assert not (folder / "refs" / "main").exists()
+    assert not (folder / "blobs" / server.digest(file)).exists()
+
+    server.sent[file] = data
+    assert fetch().returncode == 0
+    assert (folder / "snapshots" / COMMIT / file).read_bytes() == data
+
+    # what lies in the cache is looked at as well
+    (folder / "blobs" / server.digest(file)).write_bytes(data[:-1])
+    assert "fetch again" in fetch().stderr
+    assert fetch().returncode == 0

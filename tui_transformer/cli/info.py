@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import importlib.util
 import os
 import re
@@ -25,6 +26,8 @@ from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoSibling
+
     from tui_transformer.model.local_models import LocalModel
 
 
@@ -189,7 +192,8 @@ class Fetch:
             import huggingface_hub
 
             about = huggingface_hub.HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
-            files = _wanted(name, {each.rfilename: each.size or 0 for each in about.siblings or ()})
+            told = {each.rfilename: each for each in about.siblings or ()}
+            files = _wanted(name, {file: each.size or 0 for file, each in told.items()})
             if about.sha is None or not re.fullmatch(r"[0-9A-Za-z]+", about.sha):  # it becomes the name of a folder
                 raise InputError(f"{name} has no commit that can be: it is empty, or what answered is not the hub")
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
@@ -199,7 +203,8 @@ class Fetch:
                     note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
                 # With a commit for a revision the library names no branch, so nothing can be opened yet.
                 try:
-                    huggingface_hub.hf_hub_download(name, file, revision=about.sha, cache_dir=cache_folder())
+                    path = huggingface_hub.hf_hub_download(name, file, revision=about.sha, cache_dir=cache_folder())
+                    _check_arrived(Path(path), told[file])
                 except SystemExit as error:  # of a signal
                     note(f"{number} of {len(files)} files of {name} are in {folder}: the same command goes on")
                     raise typer.Exit(int(error.code or 0)) from None
@@ -242,6 +247,30 @@ def _check_room(name: str, needed: int) -> None:
     if needed > free:
         raise InputError(
             f"{name} needs {readable(needed)} and {folder} has {readable(free)} free: make room, or set HF_HOME"
+        )
+
+
+def _check_arrived(path: Path, told: RepoSibling) -> None:
+    """Where the hub tells the digest of a file, one that came, or lay in the cache, otherwise is removed and refused.
+
+    Of large files it tells the SHA-256; others are named by their object of git, if by their ETag as well.
+    """
+    blob = path.resolve()
+    if told.lfs is not None:
+        digest, expected = hashlib.sha256(), told.lfs.sha256
+    elif told.blob_id == blob.name:
+        digest, expected = hashlib.sha1(b"blob %d\0" % blob.stat().st_size, usedforsecurity=False), blob.name
+    else:
+        return
+    with blob.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: digest).hexdigest()
+    if found != expected:
+        path.unlink()
+        blob.unlink(missing_ok=True)
+        kind = digest.name.upper().replace("SHA", "SHA-")
+        raise InputError(
+            f"{told.rfilename} did not arrive as the hub has it (its {kind} is {found[:12]}…, not {expected[:12]}…): "
+            "it is removed: fetch again"
         )
 
 
