@@ -36,6 +36,29 @@ def traced(run: Run, folder: Path, name: str, *options: str) -> dict[str, np.nda
         return dict(archive)
 
 
+def test_two_traces_are_compared_in_either_format_that_is_written_and_in_bf16(run: Run, wrong: Path) -> None:
+    run("trace", "--out", "right.safetensors", *SIZES, code=0)
+    for files in (("right.safetensors", "right.npz"), ("right.safetensors", "right.safetensors")):
+        ended = run("diff", *files, code=0)
+        assert ended.out.splitlines()[-1] == "same: the 24 steps that were compared agree within 1e-05"
+    assert f"first difference: {SCALED}[3, 6, 3] is" in run("diff", "right.safetensors", "wrong.npz", code=1).out
+    # NumPy has bf16 as two bytes
+    brain = (np.arange(6, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16).view("V2").reshape(2, 3)
+    np.savez("brain.npz", x=brain)
+    np.savez("floats.npz", x=np.arange(6.0).reshape(2, 3))
+    run("diff", "brain.npz", "brain.npz", code=0)
+    run("diff", "brain.npz", "floats.npz", code=0)
+    np.savez("brain.npz", x=brain[::-1])
+    assert "first difference: x[0, 0] is 3 and 0;" in run("diff", "brain.npz", "floats.npz", code=1).out
+    # others are of use beside a model alone
+    Path("run.log").write_text("scores:\n1 2\n3 4\n")
+    Path("folder").mkdir()
+    np.save("folder/scores.npy", np.ones(3))
+    for other in ("run.log", "folder"):
+        refused = f"{other}: two dumps are compared as .npz or .safetensors: name it beside a model"
+        run("diff", "right.npz", other).refuses(refused, 1)
+
+
 def test_a_right_dump_is_the_same_and_a_wrong_one_is_told_what_to_mend(run: Run, wrong: Path) -> None:
     ended = run("diff", "right.npz", "encoder", *SIZES, code=0)
     assert ended.out.splitlines()[-1] == "same: the 23 steps that were compared are the same, as far as rounding goes"

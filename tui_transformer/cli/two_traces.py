@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL
 from tui_transformer.cli.options import Flags, Inputs
 from tui_transformer.cli.output import emit, emit_json, full_shape, jsonable, runs
 from tui_transformer.cli.session import open_session
-from tui_transformer.diagnosis.dumps import is_dump_folder
-from tui_transformer.diagnosis.dumps.npz_reader import DECODER_IDS, IDS, MASKS, TraceFile, open_trace
+from tui_transformer.diagnosis.dumps import Dump, is_dump_folder, open_dump
+from tui_transformer.diagnosis.dumps.dump import stored_values
+from tui_transformer.diagnosis.dumps.npz_reader import MASKS, TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import listed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_file
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.loading import built_in_name
@@ -32,6 +35,7 @@ from tui_transformer.report.differences import TOLERANCE, Difference, compare_bl
 from tui_transformer.report.numbers import aligned, precise
 from tui_transformer.report.text import finite, place
 from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
 
 RUN = 1 << 20
 """Cells that are compared at a time."""
@@ -61,7 +65,27 @@ class Computed:
         return runs(self.trace, name)
 
 
-Side = TraceFile | Computed
+@dataclass(frozen=True)
+class Tensors:
+    """The arrays of a safetensors file, read as a trace."""
+
+    dump: Dump
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps, in the order of the file."""
+        return tuple(name for name in self.dump.tensors if name not in MASKS)
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a step."""
+        return self.dump.tensors[name].shape
+
+    def cells(self, name: str) -> Iterator[Host]:
+        """The values of a step in order."""
+        yield self.dump.tensors[name].read().array.reshape(-1)
+
+
+Side = TraceFile | Tensors | Computed
 
 
 def compare(flags: Flags, first: str, second: str | None, tolerance: float | None, form: str) -> int:
@@ -76,7 +100,7 @@ def compare(flags: Flags, first: str, second: str | None, tolerance: float | Non
         raise InputError(f"no step is in both: the first has {listed(a.names)}")
     differences = [compared(name, a, b, tolerance) for name in both]
     only = [name for name in a.names if name not in {*b.names}], [name for name in b.names if name not in {*a.names}]
-    left = sum(len(names) for side, names in zip((a, b), only, strict=True) if isinstance(side, TraceFile))
+    left = sum(len(names) for side, names in zip((a, b), only, strict=True) if not isinstance(side, Computed))
     loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
     if form == "json":
         rest = {"unmatched": only[0], "missing": only[1], "assumed": [], "first": _first_as_json(differences)}
@@ -95,25 +119,22 @@ def compare(flags: Flags, first: str, second: str | None, tolerance: float | Non
 
 
 def _sides(flags: Flags, first: str, second: str | None) -> tuple[Side, Side]:
-    """Files and computed traces; a file's token IDs are used where no input was given."""
-    files = [open_trace(Path(where)) for where in (first, second) if where and not is_model(where)]
-    ids, decoder_ids, mask = (
-        next((found for file in files if (found := file.whole_numbers(*names))), None)
-        for names in (IDS, DECODER_IDS, MASKS)
-    )
-    held = Inputs(None if ids is None else (ids,), decoder_ids, mask)
-
-    def side(where: str) -> Side:
-        if is_model(where):
-            return _computed(dataclasses.replace(flags, model=where), held)
-        return open_trace(Path(where))
-
-    a = side(first)
+    """Two files, or two computed traces."""
     if second is None:
-        return a, _computed(flags, held)
-    if isinstance(a, Computed) and is_model(second):
-        return a, _other(dataclasses.replace(flags, model=second), second, a)
-    return a, side(second)
+        return _computed(dataclasses.replace(flags, model=first)), _computed(flags)
+    if not is_model(first):
+        return _file(first), _file(second)
+    a = _computed(dataclasses.replace(flags, model=first))
+    return a, _other(dataclasses.replace(flags, model=second), second, a)
+
+
+def _file(where: str) -> TraceFile | Tensors:
+    path = Path(where)
+    if path.suffix.lower() == ".safetensors":
+        return Tensors(open_dump(path))
+    if path.is_dir() or (is_file(path) and path.suffix.lower() != ".npz" and not zipfile.is_zipfile(path)):
+        raise InputError(f"{shown_path(path)}: two dumps are compared as .npz or .safetensors: name it beside a model")
+    return open_trace(path)
 
 
 def is_model(where: str) -> bool:
@@ -137,7 +158,7 @@ def _other(flags: Flags, where: str, one: Computed) -> Computed:
         InputError: It cuts the sentence otherwise, so that nothing can be compared.
     """
     if flags.text is None or one.trace.batch != 1 or flags.text_pair is not None:
-        return _computed(flags, Inputs())
+        return _computed(flags)
     ids = tuple(int(each) for each in np.ravel(one.trace["tokens"]))
     options = flags.options()
     other = options.load()
@@ -149,11 +170,11 @@ def _other(flags: Flags, where: str, one: Computed) -> Computed:
                 f"{where} cuts the sentence into {len(own)} other tokens than the first model's {len(ids)}"
             )
     plain = dataclasses.replace(flags, text=None, ids=",".join(map(str, ids)), bracket=False, pad_to=None)
-    return _computed(plain, Inputs())
+    return _computed(plain)
 
 
-def _computed(flags: Flags, held: Inputs) -> Computed:
-    session = open_session(flags, held)
+def _computed(flags: Flags) -> Computed:
+    session = open_session(flags, Inputs())
     return Computed(session.trace, session.model)
 
 
@@ -163,9 +184,14 @@ def compared(name: str, a: Side, b: Side, tolerance: float, run: int = RUN) -> D
     shapes = _without_batch(first, len(second)), _without_batch(second, len(first))
     if shapes[0] != shapes[1]:
         return Difference(name, shapes, beyond=True)
-    difference = compare_blocks(name, (math.prod(first),), together(a.cells(name), b.cells(name), run), tolerance)
+    difference = compare_blocks(name, (math.prod(first),), together(_floats(a, name), _floats(b, name), run), tolerance)
     index = tuple(int(i) for i in np.unravel_index(difference.index[0], shapes[0])) if difference.index else ()
     return dataclasses.replace(difference, shapes=shapes, index=index)
+
+
+def _floats(side: Side, name: str) -> Iterator[Host]:
+    """The values of a step; bf16, of which NumPy has bytes alone, as float32."""
+    return (stored_values(cells).array for cells in side.cells(name))
 
 
 def _without_batch(shape: Shape, axes: int) -> Shape:
