@@ -187,6 +187,7 @@ REFUSED = [
     ("gpt_oss", {"swiglu_alpha": 2}, "swiglu_alpha 2 is a whole number"),
     ("gpt_oss", {"swiglu_limit": 7}, "swiglu_limit 7 is a whole number"),
     ("helium", {"head_dim": None}, "head_dim None"),
+    ("llama", {"pad_token_id": 1 << 63}, "is not a token ID .a whole number from 0 to 4,294,967,295, or null"),
 ]
 
 

@@ -16,6 +16,9 @@ Check = Callable[[str, object], None]
 LARGEST_SIZE = 1 << 24
 """No size of a model that fits any computer is larger; a config that says more is a mistake."""
 
+LARGEST_ID = (1 << 32) - 1
+"""Vocabularies count with 32 bits; files of other programs have the largest where they mean none."""
+
 MOST_LAYERS = 1024
 """Every layer is a dozen steps with names."""
 
@@ -59,7 +62,10 @@ def size_up_to(largest: int, smallest: int = 1) -> Check:
 a_size = size_up_to(LARGEST_SIZE)
 layers_count = size_up_to(MOST_LAYERS)
 whole_number = checked(is_whole, "is not a whole number from 0")
-token_id = checked(lambda value: value is None or is_whole(value), "is not a token ID (a whole number from 0, or null)")
+token_id = checked(
+    lambda value: value is None or is_whole(value, largest=LARGEST_ID),
+    f"is not a token ID (a whole number from 0 to {LARGEST_ID:,}, or null)",
+)
 whole_numbers = checked(
     lambda value: isinstance(value, tuple) and all(map(is_whole, value)), "is not a list of numbers of layers"
 )
