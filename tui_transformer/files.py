@@ -306,7 +306,7 @@ def append(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[BinaryIO]:
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # of a loop of links, it is the link
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}")
     try:
         with temporary.open("xb") as file:

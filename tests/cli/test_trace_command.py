@@ -302,3 +302,14 @@ def test_probabilities_are_never_whole(tmp_path: Path) -> None:
     sides = Computed(trace, model), replace(npz_reader.open_trace(path), run=2 * WORDS)
     assert peak(lambda: found.append(compared(PROBABILITIES, *sides, 0.0, run=2 * WORDS))) < whole / 2
     assert (found[0].beyond, found[0].shapes[0]) == (False, (LENGTH, WORDS))
+
+
+def test_a_trace_goes_to_a_device_and_to_a_loop_of_links(run: Run, tmp_path: Path) -> None:
+    given = ("--steps", "tokens", "--model", "encoder", "--ids", "1,2")
+    assert "wrote /dev/null: 1 steps" in run("trace", "--out", "/dev/null", *given, code=0).err
+    loop = tmp_path / "loop.npz"
+    loop.symlink_to(loop)
+    run("trace", "--out", "loop.npz", *given, code=0)
+    assert np.load(loop)["tokens"].tolist() == [1, 2]
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    run("weights", "export", "--model", "encoder", "--out", "loop").refuses("cannot be written", 1)

@@ -6,15 +6,18 @@ step's precision.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import os
 import re
+import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
@@ -154,9 +157,24 @@ class Blocks:
     cells: Iterable[Host]
 
 
+class _Sink(NamedTuple):
+    """What is written to in order alone: a device such as /dev/null says that it stands at 0, however much it took."""
+
+    write: Callable[[bytes], int]
+    flush: Callable[[], None]
+
+
+def _is_device(file: BinaryIO) -> bool:
+    with contextlib.suppress(OSError, AttributeError):  # in memory
+        return stat.S_ISCHR(os.fstat(file.fileno()).st_mode)
+    return False
+
+
 def write_npz(file: BinaryIO, arrays: Iterable[tuple[str, Host | Blocks]]) -> None:
     """Write arrays under their names; only one, or one block of one, is in memory at a time."""
-    archive = zipfile.ZipFile(file, "w", allowZip64=True)
+    archive = zipfile.ZipFile(
+        cast("BinaryIO", _Sink(file.write, file.flush)) if _is_device(file) else file, "w", allowZip64=True
+    )
     try:
         for name, array in arrays:
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _EARLIEST), "w", force_zip64=True) as member:

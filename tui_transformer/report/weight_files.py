@@ -76,7 +76,7 @@ def export(model: Model, out: Path, form: str, arrays: Arrays | None = None) -> 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
     """A folder to write into, under a temporary name beside `path`; renamed at the end, removed on any failure."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # of a loop of links, it is the link
     if is_there(path) and not (path.is_dir() and not any(path.iterdir())):
         raise InputError(f"{shown_path(path)}: there is something already: name a new folder")
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
