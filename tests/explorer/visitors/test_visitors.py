@@ -43,7 +43,7 @@ OF_NUMPY = {"load", "save", "savez", "savez_compressed", "savetxt", "loadtxt", "
 GATED = {"expanded", "meant", "path_of", "may_open"}
 """Functions that ask the gate about a path which somebody wrote."""
 
-ASKS = {"PromptScreen", "OpenScreen", "Form"}
+ASKS = {"PromptScreen", "asking", "OpenScreen", "Form"}
 OF_WHAT_IS_OPEN = {"action_find", "action_rate", "action_sentence"}
 """Keys of a survey and of a run that are open: they ask for the name of a measure, a number and a sentence."""
 

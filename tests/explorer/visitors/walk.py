@@ -36,7 +36,7 @@ Ask = Callable[[Explorer], Awaitable[Screen[Any]]]
 
 ROOT = f"{Path(package.__file__).parent}/"
 ASKING = (PromptScreen, OpenScreen, Form)
-OPENS = re.compile(r"\w+(Screen|Settings|Form)\(")
+OPENS = re.compile(r"(\w+(Screen|Settings|Form)|asking)\(")
 """What a key does that opens something else."""
 
 STEP = "decoder.0.self_attention.context"

@@ -13,7 +13,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import open_tool
@@ -140,9 +140,8 @@ class Editing:
             number = read_number(text, explored.session.model.backend.dtype)
             return partial(self._port.change, explored.session.with_edits(Edit(*here, number)))
 
-        check, finish = reading(read, lambda change: change())
-        hint, lately = self._port.hint(hint), recent("edits")
-        self._port.open(PromptScreen(title, value=value, hint=hint, check=check, lately=lately, replaces=True), finish)
+        options = {"value": value, "hint": self._port.hint(hint), "lately": recent("edits"), "replaces": True}
+        self._port.open(*asking(title, read, lambda change: change(), **options))
 
     def _by_notation(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
         """An edit as `--edit` takes it; texts whose means are asked for are read by the worker."""

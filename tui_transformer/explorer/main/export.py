@@ -17,7 +17,7 @@ from tui_transformer.explorer.main.panes.lines import DIGITS, step_words, stop_t
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.recorded import Packed, Shot, form_of, packed, unpacked
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen, asking
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.features.steps import PlacedFeatures
@@ -79,14 +79,14 @@ class Export:
     def _chart_to_file(self, chart: Chart) -> None:
         from tui_transformer.explorer.widgets.chart_drawing import CHART_SUFFIXES, export_chart
 
-        prompt = PromptScreen(
-            "Export the chart to",
-            value=f"{self._explored.position.stop}.chart.svg",
-            hint=f"the name decides the format: {', '.join(CHART_SUFFIXES)}",
-            check=lambda name: export_chart(chart, path_of(name)),
-            replaces=True,
-        )
-        self._port.open(prompt, lambda name: self._port.written(name) if name is not None else None)
+        def write(name: str) -> str:
+            export_chart(chart, path_of(name))
+            return name
+
+        value = f"{self._explored.position.stop}.chart.svg"
+        hint = f"the name decides the format: {', '.join(CHART_SUFFIXES)}"
+        prompt = asking("Export the chart to", write, self._port.written, value=value, hint=hint, replaces=True)
+        self._port.open(*prompt)
 
     def copy(self, what: Literal["cell", "row"]) -> None:
         """Copy the value of the cell, or the row, separated by tabs, to the clipboard."""
@@ -110,35 +110,29 @@ class Export:
             self._port.say("a lecture leads forward, where no loss is: go to a step to bookmark it")
             return
 
-        def check(name: str) -> None:
+        def checked(name: str) -> str:
             path = path_of(name)
             check_lecture_name(path)
             if is_there(path):
                 read_lecture(path)
+            return name
 
-        prompt = PromptScreen(
-            "Bookmark this place in",
-            value=str(self._tour.file or self._lecture),
-            hint="a lecture, to which it is appended: --tour FILE opens with it",
-            check=check,
-            replaces=True,
-        )
-        self._port.open(prompt, self._ask_notes)
+        value = str(self._tour.file or self._lecture)
+        hint = "a lecture, to which it is appended: --tour FILE opens with it"
+        prompt = asking("Bookmark this place in", checked, self._ask_notes, value=value, hint=hint, replaces=True)
+        self._port.open(*prompt)
 
-    def _ask_notes(self, name: str | None) -> None:
-        if name is None:
-            return
+    def _ask_notes(self, name: str) -> None:
         session, position = self._explored.session, self._explored.position
 
-        def write(notes: str | None) -> None:
-            if notes is not None:
-                stop = stop_at(session, position, notes.strip())
-                count = with_stop(path_of(name), stop)
-                self._lecture = name
-                said = (f"stop {count} of {name}: {stop_title(session, position.stop)}", *_left_out(session, stop))
-                self._port.written(name, "; ".join(said))
+        def write(notes: str) -> None:
+            stop = stop_at(session, position, notes.strip())
+            count = with_stop(path_of(name), stop)
+            self._lecture = name
+            said = (f"stop {count} of {name}: {stop_title(session, position.stop)}", *_left_out(session, stop))
+            self._port.written(name, "; ".join(said))
 
-        self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
+        self._port.open(*asking("Notes for who gives the lecture", str, write, hint="a line, or nothing"))
 
 
 def check_name(name: str) -> Path:

@@ -15,7 +15,7 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
@@ -146,17 +146,15 @@ class Navigation:
     def ask_where(self) -> None:
         """Ask for a step, a layer or a number, and go there."""
         session = self.session
-        check, go = reading(partial(destination, session, self.position.stop), self.go_to_stop)
+        read = partial(destination, session, self.position.stop)
         hint = f"a number from 1 to {len(session.stops)}, a step such as weights, or 0.weights of layer 0"
-        self.open(PromptScreen("Go to", hint=hint, check=check, suggestions=names(session)), go)
+        self.open(*asking("Go to", read, self.go_to_stop, hint=hint, suggestions=names(session)))
 
     def ask_what(self) -> None:
         """Ask for a part of a token, of a step's name or of a word, and go to the first that is found."""
         hint = self.hint("a token of the sentence, a step, a word; then {match.next} goes to the next match")
-        prompt = PromptScreen(
-            "Find", hint=hint, check=partial(self._search.begin, self.session), suggestions=names(self.session)
-        )
-        self.open(prompt, lambda typed: None if typed is None else self.go_to_match(1))
+        session, begin = self.session, partial(self._search.begin, self.session)
+        self.open(*asking("Find", begin, lambda _: self.go_to_match(1), hint=hint, suggestions=names(session)))
 
     def go_to_match(self, by: int) -> None:
         """Go to the next match of what was looked for, or the one before; back leads where one came from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.text import Text
 from textual import on
@@ -42,22 +42,6 @@ class Advice:
     said: Content
     completions: Sequence[str]
     problem: str = ""
-
-
-def reading(
-    read: Callable[[str], Result], done: Callable[[Result], object]
-) -> tuple[Check, Callable[[str | None], None]]:
-    """The check of a prompt that keeps what was read of its text, and what is done with that once it is given."""
-    made = list[Result]()
-
-    def check(text: str) -> None:
-        made[:] = [read(text)]
-
-    def answered(text: str | None) -> None:
-        if text is not None:
-            done(made[0])
-
-    return check, answered
 
 
 STALE = "-stale"
@@ -214,6 +198,22 @@ class PromptScreen(Dialog[str]):
         line = self.query_one(f"#{where}", Static)
         line.update(text)
         line.set_class(bool(text.plain), "-said")
+
+
+def asking(
+    title: str, read: Callable[[str], Result], done: Callable[[Result], object], **options: Any
+) -> tuple[PromptScreen, Callable[[str | None], None]]:
+    """A prompt for a text that can be read, with its options, and what is done with what was read: to be opened."""
+    made = list[Result]()
+
+    def check(text: str) -> None:
+        made[:] = [read(text)]
+
+    def answered(text: str | None) -> None:
+        if text is not None:
+            done(made[0])
+
+    return PromptScreen(title, check=check, **options), answered
 
 
 class PickScreen(Dialog[str]):

@@ -16,7 +16,7 @@ from tui_transformer.analysis.head_measures import smaller
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, work_on
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.runs import (
     LONGEST,
@@ -51,7 +51,6 @@ from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Values
 
 Result = TypeVar("Result")
-Answered = Callable[[str | None], None]
 Over = tuple[Callable[[Overview], None], Callable[[], None]]
 """Puts a screen over another, and is called before one explores on the main screen."""
 
@@ -66,7 +65,7 @@ def open_from(port: Port) -> None:
     if run is not None:
         open_run(port, run)
     else:
-        _ask(port, next(iter(runs_here()), ""))
+        _ask(port, port.open, next(iter(runs_here()), ""), lambda run: port.open(CheckpointsScreen(port, run)))
 
 
 def open_run(port: Port, folder: Path, over: Over | None = None) -> None:
@@ -83,21 +82,14 @@ def _run_in(port: Port, folder: Path) -> Checkpoints:
     return Checkpoints.of(folder, backend.device, str(backend.dtype))  # computed as what is explored
 
 
-def _ask(port: Port, value: str) -> None:
-    """Ask for the folder of a run, beginning with one that there is, or with none."""
-    port.open(*_prompt(port, value, lambda run: port.open(CheckpointsScreen(port, run))))
+def _ask(port: Port, put: Callable[..., None], value: str, take: Callable[[Checkpoints], None]) -> None:
+    """Ask for the folder of a run in a screen that is `put` in front, beginning with one that there is, or none."""
 
+    def read(text: str) -> Checkpoints:
+        return _run_in(port, path_of(text))
 
-def _prompt(port: Port, value: str, take: Callable[[Checkpoints], None]) -> tuple[PromptScreen, Answered]:
-    check, answered = reading(lambda text: _run_in(port, path_of(text)), take)
-    prompt = PromptScreen(
-        "Checkpoints of the run",
-        value=value,
-        hint="a run's folder" if value else port.hint("a run's folder; {train} trains a model and makes one"),
-        check=check,
-        lately=runs_here(),
-    )
-    return prompt, answered
+    hint = "a run's folder" if value else port.hint("a run's folder; {train} trains a model and makes one")
+    put(*asking("Checkpoints of the run", read, take, value=value, hint=hint, lately=runs_here()))
 
 
 class CheckpointsScreen(Overview, tool="checkpoints"):
@@ -227,9 +219,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         if sample is None:
             return
 
-        def finish(text: str | None) -> None:
-            if text is not None:
-                self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), begin_again)
+        def read_by_all(text: str) -> None:
+            self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), begin_again)
 
         def begin_again(sample: Sample) -> None:
             self.run = replace(self.run, sample=sample, heads={}, unread=set())
@@ -237,7 +228,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self.pieces.again()
 
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""
-        self.open(PromptScreen("Sentence", value=self.session.text, hint=hint), finish)
+        self.open(*asking("Sentence", str, read_by_all, value=self.session.text, hint=hint))
 
     def action_run(self) -> None:
         def take(run: Checkpoints) -> None:
@@ -246,7 +237,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self._show()
             self.pieces.again()
 
-        self.open(*_prompt(self.port, str(self.run.folder), take))
+        _ask(self.port, self.open, str(self.run.folder), take)
 
     def action_explore(self) -> None:
         sample, session = self.run.sample, self.session

@@ -11,7 +11,7 @@ from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen
+from tui_transformer.explorer.shell.prompt import PickScreen, asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model import Model
@@ -76,8 +76,7 @@ def take(port: Port, offer: Offer) -> None:
     if not offer.ask:
         compare(port, offer, "")
         return
-    prompt = PromptScreen(offer.ask, value=offer.value, hint=offer.detail)
-    port.open(prompt, lambda answer: None if answer is None else compare(port, offer, answer))
+    port.open(*asking(offer.ask, str, partial(compare, port, offer), value=offer.value, hint=offer.detail))
 
 
 def compare(port: Port, offer: Offer, answer: str) -> None:

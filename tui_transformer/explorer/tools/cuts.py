@@ -9,7 +9,7 @@ from textual.content import Content
 from tui_transformer.explorer.shell.actions.dialogs import CUTS
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.records import replace
 from tui_transformer.text.build import build_bpe, build_characters
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
@@ -78,9 +78,8 @@ class CutsScreen(Dialog[None]):
             self.vocabularies.append(vocabulary)
             self.show_text()
 
-        check, answered = reading(load_vocabulary, add)
         words, where = built_in_vocabularies(), "a name or the path of a file"
-        self.open(PromptScreen("Add a vocabulary", placeholder=where, check=check, suggestions=words), answered)
+        self.open(*asking("Add a vocabulary", load_vocabulary, add, placeholder=where, suggestions=words))
 
 
 def _count(cut: Cut) -> str:

@@ -16,7 +16,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown, work_on
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
@@ -312,9 +312,8 @@ class LensScreen(Overview, tool="lens"):
         def fit(path: Path) -> None:
             self.requests.ask(FIT, AT_ONCE + 1, partial(work, path), take)
 
-        check, answered = reading(read, fit)
         hint = "a text file: an affine map of every layer is fitted on its lines"
-        self.open(PromptScreen("Tuned lens", hint=hint, check=check), answered)
+        self.open(*asking("Tuned lens", read, fit, hint=hint))
 
     def action_leave(self) -> None:
         self.worker.cancel(FIT)

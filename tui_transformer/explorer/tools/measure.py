@@ -19,10 +19,10 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.line_input import completes
-from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
+from tui_transformer.explorer.shell.prompt import Advice, asking
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model.model import Model
-from tui_transformer.model.targets import predicts_next, read_targets, target_of, written_targets
+from tui_transformer.model.targets import Ids, predicts_next, read_targets, target_of, written_targets
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS as LOSS_STOP
@@ -174,37 +174,32 @@ TO = "\u00a0→\u00a0"
 
 def open_targets(port: Port) -> None:
     """Set the targets, and walk backwards from their loss."""
-    session = port.session
-
-    def finish(text: str | None) -> None:
-        if text is not None:
-            targets = read_targets(session.model, text, len(session.loss_targets))
-            port.change(session.with_targets(targets), Position(LOSS_STOP, port.position.place))
-
-    program = session.base.program
+    session, program = port.session, port.session.base.program
     cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
-
-    def show(_: object) -> None:
-        port.open(targets_prompt(session), finish)
-
-    ask_of_now(port, "targets", cost, lambda _: session.loss_targets, show)
+    ask_of_now(port, "targets", cost, lambda _: session.loss_targets, lambda _: _ask_for_targets(port, session))
 
 
-def targets_prompt(session: Session) -> PromptScreen:
-    """The targets of a session in a line; under it what every position is to become, or what is wrong."""
+def _ask_for_targets(port: Port, session: Session) -> None:
+    """In a line; under it what every position is to become, or what is wrong."""
     model, tokens = session.model, (session.decoder_encoding or session.encoding).tokens
+
+    def take(targets: Ids) -> None:
+        port.change(session.with_targets(targets), Position(LOSS_STOP, port.position.place))
+
     usual = "The tokens themselves, unless you say otherwise."
     if session.answers_once:
         usual = "The model's own answer, unless you say otherwise; any other gives larger gradients."
     elif predicts_next(session.base.program):
         usual = "The next token at every position, unless you say otherwise."
-    return PromptScreen(
+    prompt = asking(
         "Targets of the loss",
+        lambda typed: read_targets(model, typed, len(tokens)),
+        take,
         value=written_targets(model, session.loss_targets),
         hint=f"Words or token IDs with a space between them; -1 is not counted.\n{usual}",
-        check=lambda typed: read_targets(model, typed, len(tokens)),
         advise=partial(_advice, model, [model.label(token.text) for token in tokens]),
     )
+    port.open(*prompt)
 
 
 def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:

@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map, work_on
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
@@ -102,10 +102,9 @@ class PatchingScreen(Overview, tool="patching"):
         return other.with_edits(*here.edits)  # as the shell has it
 
     def action_sentence(self) -> None:
-        check, answered = reading(self._read, self._begin)
         other = self.session if self.table is None else self.table.other
         value = other.text or other.encoding.text
-        self.open(PromptScreen("Patch from", value=value, hint="a sentence of as many tokens", check=check), answered)
+        self.open(*asking("Patch from", self._read, self._begin, value=value, hint="a sentence of as many tokens"))
 
     def _begin(self, other: Session) -> None:
         self.ended = False

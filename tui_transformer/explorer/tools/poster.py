@@ -10,7 +10,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.files import write_whole
 from tui_transformer.report.export import png_drawing
@@ -94,7 +94,7 @@ class PosterScreen(Overview, tool="poster"):
             return
         about = f"{self.session.text} · {self.session.model.name}"
 
-        def write(name: str) -> None:
+        def write(name: str) -> str:
             path = path_of(name)
             ending = path.suffix.lower()
             if ending not in ENDINGS:
@@ -108,12 +108,7 @@ class PosterScreen(Overview, tool="poster"):
             else:
                 raise InputError("a PNG needs the extra record: pip install 'tui-transformer[record]'; or write .svg")
             write_whole(path, made)
+            return name
 
-        prompt = PromptScreen(
-            "Write the poster to",
-            value=f"{root.name}.svg",
-            hint=f"the name decides the format: {', '.join(ENDINGS)}",
-            check=write,
-            replaces=True,
-        )
-        self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
+        value, hint = f"{root.name}.svg", f"the name decides the format: {', '.join(ENDINGS)}"
+        self.open(*asking("Write the poster to", write, self.port.written, value=value, hint=hint, replaces=True))

@@ -17,7 +17,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, work_on
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
@@ -201,10 +201,7 @@ class ProbesScreen(Overview, tool="probes"):
             self.kind = "ridge" if measured else self.kind
             self._begin(Probes(whole(self.session).unedited, *read, self.kind))
 
-        check, answered = reading(_labelled, begin)
-        self.open(
-            PromptScreen("Texts with labels in the file", value=now, hint=hint, check=check, lately=known), answered
-        )
+        self.open(*asking("Texts with labels in the file", _labelled, begin, value=now, hint=hint, lately=known))
 
     def _begin(self, probes: Probes) -> None:
         self.pieces.halt()
@@ -259,14 +256,15 @@ class ProbesScreen(Overview, tool="probes"):
             return
         hint = f"{found.probe.step} += 4*probe.npy steers, as --edit and the writing screen take it"
 
-        def write(name: str) -> None:
+        def write(name: str) -> str:
             path = path_of(name)
             if path.suffix != ".npy":
                 raise InputError(f"{visible(path.name)}: a direction is written as NPY: let its name end in .npy")
             direction.save(path)
+            return name
 
-        prompt = PromptScreen("Write the direction to", value="probe.npy", hint=hint, check=write, replaces=True)
-        self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
+        done = self.port.written
+        self.open(*asking("Write the direction to", write, done, value="probe.npy", hint=hint, replaces=True))
 
     def chosen(self) -> None:
         if self.probes is not None:

@@ -23,7 +23,7 @@ from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.widgets.legend import Legend
@@ -56,17 +56,17 @@ def open_nearest(port: Port) -> None:
             lambda nearest: port.open(NearestScreen(session, terms, nearest)),
         )
 
-    check, answered = reading(lambda text: (text, terms_of(session.model, text)), find)
     tokens, row = session.encoding.tokens, port.position.place.row
     here = tokens[row].text.strip() if row < len(tokens) else ""
-    prompt = PromptScreen(
+    prompt = asking(
         "Words near to",
+        lambda text: (text, terms_of(session.model, text)),
+        find,
         value=here if here.isalnum() else "",
         placeholder="a word, or king - man + woman",
         hint="by the cosine of their rows of the embedding; the words of a sum are left out",
-        check=check,
     )
-    port.open(prompt, answered)
+    port.open(*prompt)
 
 
 class NearestScreen(Dialog[None]):
@@ -103,10 +103,10 @@ class SimilarScreen(Overview, tool="similar"):
         self.call_after_refresh(self.action_sentence)
 
     def action_sentence(self) -> None:
-        check, answered = reading(self.session.with_overlay(NOTHING).with_text, self._compare)
+        read = self.session.with_overlay(NOTHING).with_text
         hint = "its words take part in the cosine with the sentence that is explored"
         lately = [other.text for other, _ in reversed(self.compared)]
-        self.open(PromptScreen("Compare with", hint=hint, check=check, lately=lately), answered)
+        self.open(*asking("Compare with", read, self._compare, hint=hint, lately=lately))
 
     def _compare(self, other: Session) -> None:
         both = (self.session, other)

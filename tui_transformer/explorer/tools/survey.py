@@ -19,7 +19,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import number
@@ -64,9 +64,8 @@ def open_from(port: Port) -> None:
         remember("surveys", str(found[0]))
         open_results(port, found[1])
 
-    check, answered = reading(read, show)
     value = known[0] if known else ""
-    port.open(PromptScreen("Survey in the file", value=value, hint=hint, check=check, lately=known), answered)
+    port.open(*asking("Survey in the file", read, show, value=value, hint=hint, lately=known))
 
 
 def open_results(port: Port, results: Results) -> None:
@@ -147,8 +146,7 @@ class SurveyScreen(Overview, tool="survey"):
                 raise InputError(f"no measure here is called {text.strip()[:40]!r}")
             return hits[0]
 
-        check, answered = reading(read, self._turn)
-        self.open(PromptScreen("Measure", check=check, suggestions=tuple(names)), answered)
+        self.open(*asking("Measure", read, self._turn, suggestions=tuple(names)))
 
     def action_part(self) -> None:
         tables = self.survey.tables

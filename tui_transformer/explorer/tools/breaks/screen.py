@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, rounded
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, work_on
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job, described
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -251,9 +251,7 @@ class BreaksScreen(Overview, tool="breaks"):
             self.history.push(other)
             self._begin_again()
 
-        check, answered = reading(read, done)
-        value = own if pair is None else pair[0]
-        self.open(PromptScreen("Sentence", value=value, lately=(own,), check=check), answered)
+        self.open(*asking("Sentence", read, done, value=own if pair is None else pair[0], lately=(own,)))
 
     def _begin_again(self) -> None:
         self.by_hand = self.ended = False

@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen, Port, copy_line
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import OFF_ON, Field, Form
 from tui_transformer.explorer.shell.keymap import hint, key_line
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
@@ -189,19 +189,17 @@ class GenerateScreen(ExplorerScreen[None]):
             adding.suggested(self.session, self.port.position) if edit is None else as_written(edit, base.program) or ""
         )
 
-        def use(typed: WrittenEdit | None) -> None:
-            model = self.session.model
-            self._steer(lambda task: None if typed is None else adding.addition(typed, model, base, task.report))
+        def read(text: str) -> tuple[str, WrittenEdit | None]:
+            return text, adding.read_addition(self.session, text)
 
-        check, answered = reading(partial(adding.read_addition, self.session), use)
-
-        def finish(text: str | None) -> None:
+        def use(given: tuple[str, WrittenEdit | None]) -> None:
+            (text, typed), model = given, self.session.model
             if text:
                 remember("edits", text)
-            answered(text)
+            self._steer(lambda task: None if typed is None else adding.addition(typed, model, base, task.report))
 
         lately = [text for text in recent("edits") if "+=" in text]
-        self.open(PromptScreen("Add to a step", value=value, hint=adding.STEERS, check=check, lately=lately), finish)
+        self.open(*asking("Add to a step", read, use, value=value, hint=adding.STEERS, lately=lately))
 
     def _steer(self, make: Callable[[Task], Add | None]) -> None:
         """Write the text anew with something added, which is made on the worker; with nothing as it is without."""
@@ -247,10 +245,9 @@ class GenerateScreen(ExplorerScreen[None]):
                 writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask_read, writer.edits)
             self._begin(writer, read)
 
-        check, answered = reading(session.with_text, begin)
         title = "Source sentence" if session.model.has_decoder else "Prompt"
-        value = session.text or session.encoding.text
-        self.open(PromptScreen(title, value=value, hint=hint(self.app, "{undo} takes it back"), check=check), answered)
+        value, note = session.text or session.encoding.text, hint(self.app, "{undo} takes it back")
+        self.open(*asking(title, session.with_text, begin, value=value, hint=note))
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
@@ -317,7 +314,7 @@ class GenerateScreen(ExplorerScreen[None]):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
 
-        def write(name: str) -> None:
+        def write(name: str) -> str:
             from tui_transformer.files import write_whole
             from tui_transformer.report.export import SUFFIXES
 
@@ -325,9 +322,9 @@ class GenerateScreen(ExplorerScreen[None]):
             if SUFFIXES.get(path.suffix.lower(), "text") != "text":  # its name says that it is something else
                 raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
             write_whole(path, f"{text}\n".encode(errors="replace"))
+            return name
 
-        prompt = PromptScreen("Write the text to", value="text.txt", check=write, replaces=True)
-        self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
+        self.open(*asking("Write the text to", write, self.port.written, value="text.txt", replaces=True))
 
 
 # How the next token is chosen

@@ -16,7 +16,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import first_key, hint, key_line
-from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import PickScreen, asking
 from tui_transformer.explorer.tools.checkpoints import open_run
 from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
 from tui_transformer.explorer.tools.settings import read_number, written_number
@@ -176,9 +176,8 @@ class TrainScreen(ExplorerScreen[None]):
                 raise InputError(f"{text!r}: a learning rate is above 0, as 0.001")
             return rate
 
-        check, answered = reading(read, self.training.set_rate)
         value, hint = written_number(self.training.rate), "the highest of the schedule, from the next step on"
-        self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
+        self.open(*asking("Learning rate", read, self.training.set_rate, value=value, hint=hint, replaces=True))
 
     def action_save(self) -> None:
         told = self.while_there(partial(self.say, f"the model is saved in {self.training.name}"))
