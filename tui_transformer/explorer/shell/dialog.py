@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions.dialogs import DIALOG, PAGE
@@ -63,9 +64,10 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
     }
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *inside: Widget) -> None:
+        """A title, and the widgets in the box; where none are given, its text."""
         super().__init__()
-        self._title = title
+        self._title, self._inside = title, inside
 
     def actions(self) -> Sequence[Action]:
         """The actions that the border names, with their keys."""
@@ -85,8 +87,10 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
 
     def body(self) -> ComposeResult:
         """The widgets in the box; where a dialog names none, its text, which scrolls."""
-        with Page():
-            yield Static(self.text(), id="text", markup=False)
+        yield from self._inside
+        if not self._inside:
+            with Page():
+                yield Static(self.text(), id="text", markup=False)
 
     def text(self) -> Content:
         """The text of a dialog that is read."""

@@ -230,17 +230,12 @@ class PickScreen(Dialog[str]):
         self, title: str, offers: Mapping[str, str], note: str = "", *, width: int = 0, shown: Sequence[Action] = PICK
     ) -> None:
         """Names of a column that is so wide at least, and a note below; `shown` is how the border writes the keys."""
-        super().__init__(title)
-        self._offers, self._note, self._shown = dict(offers), note, shown
+        super().__init__(title, LineList(), *([Static(plain(note), classes="quiet")] if note else []))
+        self._offers, self._shown = dict(offers), shown
         self._width = max(width, max(map(len, offers)) + 2)
 
     def actions(self) -> Sequence[Action]:
         return self._shown
-
-    def body(self) -> ComposeResult:
-        yield LineList()
-        if self._note:
-            yield Static(plain(self._note), classes="quiet")
 
     def on_mount(self) -> None:
         lines = self.query_one(LineList)

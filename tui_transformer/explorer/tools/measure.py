@@ -7,7 +7,6 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
@@ -138,13 +137,10 @@ class MeasureScreen(Dialog[tuple[Measure | None]]):
     HELP_TOPIC = "ablate"
 
     def __init__(self, session: Session) -> None:
-        super().__init__("Measured by")
         self._session = session
         self._form = Form((FIELDS,), values_of(session), lambda _: self._show())
+        super().__init__("Measured by", self._form)
         self._taken: tuple[Measure | None] | None = None
-
-    def body(self) -> ComposeResult:
-        yield self._form
 
     def on_mount(self) -> None:
         self._show()

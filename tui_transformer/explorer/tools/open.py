@@ -9,7 +9,6 @@ from typing import Literal
 
 from rich.text import Text
 from textual import on
-from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import Input
 
@@ -195,12 +194,8 @@ class OpenScreen(Dialog[Choice]):
     """
 
     def __init__(self, title: str, choices: tuple[Choice, ...], placeholder: str, kind: Kind = "model") -> None:
-        super().__init__(title)
-        self._choices, self._placeholder, self._kind = choices, placeholder, kind
-
-    def body(self) -> ComposeResult:
-        yield LineInput(placeholder=self._placeholder)
-        yield LineList()
+        super().__init__(title, LineInput(placeholder=placeholder), LineList())
+        self._choices, self._kind = choices, kind
 
     def on_mount(self) -> None:
         self._draw()

@@ -310,13 +310,10 @@ class PatchScreen(Dialog[Draft]):
         )
         own = session.text or session.encoding.text
         values = {"sentence": counterpart(session) or own, "part": WHOLE} | values_of(session)
-        super().__init__(f"Patch {position.stop}")
         self._session, self._position = session, position
         self._form = Form((fields,), values, lambda _: self._show(), apply="patch")
+        super().__init__(f"Patch {position.stop}", self._form)
         self._draft: Draft | None = None
-
-    def body(self) -> ComposeResult:
-        yield self._form
 
     def on_mount(self) -> None:
         self._show()

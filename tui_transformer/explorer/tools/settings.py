@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from textual.app import ComposeResult
 from textual.timer import Timer
 
 from tui_transformer.engine.backend import DTYPES
@@ -260,21 +259,18 @@ class SettingsScreen(Dialog[Model]):
     def __init__(self, worker: Worker, model: Model, memory: Memory, *, moves: bool) -> None:
         """Show the settings of a model; the worker builds others, as a vocabulary may be large, and a GPU far."""
         values = values_of(model) | {"budget": readable(memory.budget), MOTION: OFF_ON[moves]}
-        super().__init__("Settings")
         self._model, self.memory, self.moves, self._begun = model, memory, moves, values
         note = "A decoder always has the causal mask." if _is_decoder(model) else ""
         if model.folder is not None:
             note = "The sizes and weights are in the model's folder and stay as they are."
         self._form = Form(fields_of(model, values), values, self._changed, note=note)
+        super().__init__("Settings", self._form)
         self._requests = Requests(self, worker, self._show_progress)
         self._timer: Timer | None = None
 
     @property
     def settled(self) -> bool:
         return self._timer is None and not self._requests.busy
-
-    def body(self) -> ComposeResult:
-        yield self._form
 
     def on_mount(self) -> None:
         self._show_file()

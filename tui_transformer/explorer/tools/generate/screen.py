@@ -360,12 +360,9 @@ class GenerateSettings(Dialog[Settings]):
     def __init__(self, settings: Settings, field: str) -> None:
         written = {key: written_number(getattr(settings, key)) for key in NUMBERS}
         switched = {key: OFF_ON[bool(getattr(settings, key))] for key in SWITCHES}
-        super().__init__("How the next token is chosen")
         self._settings = settings
         self._form = Form((FIELDS,), written | switched, self._changed, first=field)
-
-    def body(self) -> ComposeResult:
-        yield self._form
+        super().__init__("How the next token is chosen", self._form)
 
     def _changed(self, key: str) -> None:
         """Clear the error; a setting of draws is of use only where tokens are drawn."""

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from textual.app import ComposeResult
-
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
@@ -183,14 +181,11 @@ class TrainForm(Dialog[Training]):
     def __init__(self, folder: str, begin: Callable[[Plan], Training], text: str = FIRST) -> None:
         """Ask, beginning with a text that is known; `begin` starts to open a run."""
         values = {"folder": folder or _folder(text), "text": text, "file": "", **TEXTS[text].values}
-        super().__init__("Train a model")
         self._form = Form((FIELDS,), values, self._changed, apply="open")
+        super().__init__("Train a model", self._form)
         self._begin = begin
         self._own: set[str] = {"folder"} if folder else set()
         self._opening: Training | None = None
-
-    def body(self) -> ComposeResult:
-        yield self._form
 
     def on_mount(self) -> None:
         self._show()
