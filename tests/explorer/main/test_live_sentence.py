@@ -11,11 +11,10 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from tests.explorer.walks.models import LONG, MODELS
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.tools import sentence
 from tui_transformer.explorer.tools.heads import HeadsScreen
 from tui_transformer.explorer.tools.links import ArcsScreen
-from tui_transformer.explorer.tools.sentence import prompt
-from tui_transformer.explorer.tools.sentence.lines import change_bar, sentences
-from tui_transformer.explorer.tools.sentence.prompt import STALE, BothSentences
+from tui_transformer.explorer.tools.sentence import STALE, BothSentences, change_bar, sentences
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import answer
@@ -90,7 +89,7 @@ async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
 
 
 async def test_an_older_pass_that_comes_late_never_shows(monkeypatch):
-    begun, go_on, real = threading.Event(), threading.Event(), prompt.change_of
+    begun, go_on, real = threading.Event(), threading.Event(), sentence.change_of
 
     def slow(before, after, report):
         if after.text.endswith("x"):
@@ -101,7 +100,7 @@ async def test_an_older_pass_that_comes_late_never_shows(monkeypatch):
     text = "Once there was a small girl called Mira, who lived in"
     async with exploring(WIDE, model="story", text=text) as explorer:
         await explorer.press("slash")
-        monkeypatch.setattr(prompt, "change_of", slow)
+        monkeypatch.setattr(sentence, "change_of", slow)
         await explorer.keys("x")
         await explorer.until(begun.is_set)
         await explorer.keys("backspace", "backspace")

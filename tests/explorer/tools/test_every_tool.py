@@ -14,7 +14,7 @@ from tui_transformer.analysis.score import TokenScore
 from tui_transformer.explorer import tools
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.score import _shade
-from tui_transformer.explorer.tools.sentence.lines import change_bar
+from tui_transformer.explorer.tools.sentence import change_bar
 from tui_transformer.model.options import ModelOptions
 
 NEEDED = {

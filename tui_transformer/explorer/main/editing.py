@@ -89,7 +89,7 @@ class Editing:
 
     def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session], *, target: bool = False) -> None:
         """Ask for a text, and let every pane follow while it is typed."""
-        from tui_transformer.explorer.tools.sentence.prompt import BothSentences, prompt_for  # reads much, seldom
+        from tui_transformer.explorer.tools.sentence import BothSentences, prompt_for  # reads much, seldom
 
         explored, session = self._explored, self._explored.session
         position, trail = explored.position, explored.trail

@@ -16,7 +16,7 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown, work_on
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links import attention_at
-from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
+from tui_transformer.explorer.tools.sentence import edit_in, show_as_new
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.records import dataclass, replace

@@ -16,7 +16,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, work_on
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
+from tui_transformer.explorer.tools.sentence import edit_in, show_as_new
 from tui_transformer.explorer.widgets.arcs import Arcs
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.records import dataclass, replace
