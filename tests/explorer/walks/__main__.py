@@ -10,8 +10,7 @@ from functools import partial
 from multiprocessing import get_context
 
 from tests.explorer.walks.models import MODELS
-from tests.explorer.walks.run import one, plain
-from tests.explorer.walks.walk import MOVES
+from tests.explorer.walks.walk import MOVES, one, plain
 
 
 def main() -> int:

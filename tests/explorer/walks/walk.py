@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import random
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,14 +48,7 @@ SETTLED, HANDLED, AT_ONCE = "settled", "handled", "at once"
 NEVER = {"quit", "suspend", "serve", "train", "record", "messages.open", "open", "checkpoints", "exercises", "export"}
 """Actions that leave the program or its models, or that write files."""
 
-STEPS = (
-    "space",
-    "backspace",
-    "left_curly_bracket",
-    "right_curly_bracket",
-    "left_square_bracket",
-    "right_square_bracket",
-)
+STEPS = ("space", "backspace", "{", "}", "[", "]")
 CURSOR = ("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "plus", "minus")
 VIEW = (
     *("0", "z", "tab", "shift+tab", "1", "2", "3", "4", "5", "6", "g d", "g v", "g w", "g }"),
@@ -296,3 +292,23 @@ def shortest(outcome: Outcome, tries: int = 60) -> Outcome:
             break
         size = max(size // 2, 1)
     return best
+
+
+# One of many, in a process of its own
+
+
+def one(seed: int, model: str | None, moves: int, *, cut: bool) -> Outcome:
+    """The walk of a seed; each model in turn, unless one is named."""
+    name = model or [*MODELS][seed % len(MODELS)]
+    outcome = walk(name, seed, moves_of(seed, moves))
+    return shortest(outcome) if cut and outcome.faults else outcome
+
+
+def plain() -> None:
+    """A terminal with all colours, folders of the user that are empty, and few collections of garbage."""
+    folder = tempfile.mkdtemp(prefix="walk")
+    for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL_")]:
+        del os.environ[name]
+    homes = {f"XDG_{name}_HOME": folder for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    gc.set_threshold(50_000)  # every explorer leaves cycles: looking for them as often as usual takes a third
+    os.environ.update(homes | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "HOME": folder})
