@@ -19,7 +19,6 @@ from tui_transformer.explorer.shell.pages import MessageScreen
 from tui_transformer.explorer.shell.prompt import PickScreen
 from tui_transformer.explorer.shell.requests import draw_together
 from tui_transformer.explorer.tools.lens import LensScreen
-from tui_transformer.session.store import AT_ONCE
 
 
 @pytest.fixture
@@ -118,7 +117,7 @@ async def test_when_a_screen_is_left_a_result_that_comes_is_dropped_and_what_it_
         assert isinstance(lens, LensScreen)
         widgets = list(lens.walk_children(Widget))
         assert any(widget._styles_cache._cache for widget in widgets)
-        lens.requests.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        lens.requests.ask("late", lambda _: gate.wait(20), taken.append)
         lens.dismiss()
         await explorer.handled()
         gate.set()
@@ -131,7 +130,7 @@ async def test_when_a_screen_is_left_a_result_that_comes_is_dropped_and_what_it_
 async def test_a_result_under_a_dialog_is_shown_and_drawing_goes_on_when_what_held_it_is_left(gate: threading.Event):
     async with exploring(MEDIUM) as explorer:
         taken = list[object]()
-        explorer.parts.port.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
+        explorer.parts.port.ask("late", lambda _: gate.wait(20), taken.append)
         await explorer.keys("question_mark")
         gate.set()
         await explorer.settled()
@@ -175,7 +174,7 @@ async def test_what_cannot_be_done_as_a_file_cannot_be_read_is_said(monkeypatch:
         await failing(explorer)
         explorer.app.post(broken)
         await failing(explorer)
-        main.parts.port.ask("broken", AT_ONCE + 1, broken, lambda _: None)
+        main.parts.port.ask("broken", broken, lambda _: None)
         await failing(explorer)
         await explorer.press("space")
         assert explorer.app.screen is main

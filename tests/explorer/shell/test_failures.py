@@ -28,7 +28,6 @@ from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
-from tui_transformer.session.store import AT_ONCE
 
 DRAWING = {
     HeatMap: "render_line",
@@ -228,7 +227,7 @@ async def test_what_a_screen_cannot_do_is_said_and_left_undone(tmp_path: Path):
             "key": lambda: explorer.send("x"),
             "timer": lambda: later(tool, 0.001, wrong),
             "later": lambda: tool.call_later(wrong),
-            "work": lambda: requests.ask("wrong", AT_ONCE + 1, wrong, wrong),
+            "work": lambda: requests.ask("wrong", wrong, wrong),
             "post": lambda: app.post(wrong),
         }
         for way in ways.values():

@@ -75,7 +75,7 @@ async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing(monkeypa
         # a target that is found late takes no other sentence back
         late = []
         explorer.parts.port.change(before)
-        monkeypatch.setattr(explorer.parts.port, "ask", lambda *asked: late.append(asked[-1]))
+        monkeypatch.setattr(explorer.parts.port, "ask", lambda *asked: late.append(asked[2]))
         explorer.parts.editing.turn_around()
         explorer.parts.port.change(before.with_text("the cat"))
         late[0](backwards(before, lambda _: None))

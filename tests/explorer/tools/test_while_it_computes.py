@@ -12,7 +12,6 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.tools.compare import compare_with
 from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.explorer.tools.patching import PatchScreen
-from tui_transformer.session.store import AT_ONCE
 
 TEXT = "Once there was a small girl called Mira, who lived by the sea"
 COPY = [("arcs", "]"), ("arcs", "{"), ("rollout", "{"), ("circuits", "f"), ("circuits", "]"), ("poster", "minus")]
@@ -32,7 +31,7 @@ async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools:
             screen = await explorer.front(Overview)
             before, gate = screen.texts(), threading.Event()
             screen.requests._here = lambda: False
-            screen.requests.ask("held", AT_ONCE + 1, lambda _, gate=gate: gate.wait(20), lambda _: None)
+            screen.requests.ask("held", lambda _, gate=gate: gate.wait(20), lambda _: None)
             try:
                 await explorer.keys(key)
                 meanwhile = screen.texts()
@@ -76,7 +75,7 @@ async def test_what_comes_late_takes_no_change_back_that_was_made_meanwhile(ask)
         await explorer.go("encoder.0.self_attention.query")
         port, gate = explorer.parts.port, threading.Event()
         explorer.parts.requests._here = lambda: False
-        port.ask("held", AT_ONCE + 1, lambda _: gate.wait(20), lambda _: None)
+        port.ask("held", lambda _: gate.wait(20), lambda _: None)
         try:
             await ask(explorer)
             port.change(explorer.session.with_text("the cat sleeps ."))

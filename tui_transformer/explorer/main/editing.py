@@ -23,7 +23,6 @@ from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.pane_fit import lines_edited
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.tour_stop import backwards
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
@@ -66,7 +65,7 @@ class Editing:
                 says = f"backward from {visible(found.model.target_label(target))}, the second most likely"
                 self._port.say(self._port.hint(f"{says}: {{targets}} sets other targets"))
 
-            self._port.ask("targets", answer_cost(session), lambda task: backwards(session, task.report), set_out)
+            self._port.ask("targets", lambda task: backwards(session, task.report), set_out, answer_cost(session))
         else:
             self._port.change(session.with_overlay(GRADIENT), self._explored.beginning_back)
 
@@ -166,7 +165,7 @@ class Editing:
         def do() -> None:
             remember("edits", text)
             if given is None:
-                port.ask("edit", AT_ONCE + 1, work, make)
+                port.ask("edit", work, make)
             else:
                 make(given)
 

@@ -29,7 +29,6 @@ from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import Chart
 
@@ -63,7 +62,7 @@ class Export:
         def finish(name: str | None) -> None:
             port = self._port
             if name is not None and large:
-                port.ask("export", AT_ONCE + 1, lambda _: export(view, check_name(name)), lambda _: port.written(name))
+                port.ask("export", lambda _: export(view, check_name(name)), lambda _: port.written(name))
             elif name is not None:
                 port.written(name)
 
@@ -284,4 +283,4 @@ class LiveRecording:
             self._goes_on = False
             self._port.written(str(path))
 
-        self._port.ask("record", AT_ONCE + 1, work, done)
+        self._port.ask("record", work, done)

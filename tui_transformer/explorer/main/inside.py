@@ -148,7 +148,7 @@ class InsideScreen(ExplorerScreen[Spot]):
             self._draw(keep=False)
 
         cost = trace.pending((spot.name,)) if spot.name in trace.program.by_name else 0
-        self._requests.ask(KIND, cost, look, show)
+        self._requests.ask(KIND, look, show, cost)
 
     def _draw(self, *, keep: bool) -> None:
         if self.inside is None:

@@ -219,7 +219,7 @@ def predict(explored: Exploration, port: Port, asked: Counter[str]) -> None:
 
     port.ask(
         "predict",
-        trace.pending([each for each in made_from(trace, stop) if each in trace.program.by_name]),
         lambda _: (question(trace, scene.view, scene.place, number), operands(session, scene)),
         lambda made: port.open(PredictScreen(made[0], session, scene, made[1]), answered),
+        trace.pending([each for each in made_from(trace, stop) if each in trace.program.by_name]),
     )

@@ -205,7 +205,7 @@ class Presenter:
                 answers.append((part, worked_out(part, task.report)))
             return answers
 
-        self._requests.ask(PARTS, AT_ONCE + 1, work, self._answered)
+        self._requests.ask(PARTS, work, self._answered)
 
     def _answered(self, answers: Answers) -> None:
         self._asked = frozenset()
@@ -246,7 +246,7 @@ class Presenter:
 
         cost = 0 if view.name in own.plan.names else AT_ONCE + 1
         kind = f"tile {OVERLAY}" if beside else "tile"
-        self._requests.ask(kind, cost, work, lambda tile: heat_map.supply(tile, view))
+        self._requests.ask(kind, work, lambda tile: heat_map.supply(tile, view), cost)
 
 
 @runtime_checkable

@@ -124,7 +124,7 @@ class Tour:
         if goes_back(told):
             program = state.base.trace.program
             cost = 3 * sum(map(program.flops, program.steps))
-            self._port.ask("tour", cost, lambda task: backwards(state.base, task.report), self._set_out)
+            self._port.ask("tour", lambda task: backwards(state.base, task.report), self._set_out, cost)
         else:
             self._set_out(state.base)
 
@@ -202,7 +202,7 @@ class Tour:
             self._state = replace(self._state, told=replace(told, notes=None))
         cost = AT_ONCE + 1 if stop.cell is not None else 0
         then = partial(self._prepare if asks else self._set, stop)
-        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), then)
+        self._port.ask("tour", lambda task: scenery(base, stop, task.report), then, cost)
 
     # The question of a stop
 
@@ -219,7 +219,7 @@ class Tour:
                 trace.prepare(name, before=lambda step: task.report(step.name))
             return question_at(session, position, stop.predict or "")
 
-        self._port.ask("tour", trace.pending((position.stop,)), make, partial(self._ask, stop, shown, before))
+        self._port.ask("tour", make, partial(self._ask, stop, shown, before), trace.pending((position.stop,)))
 
     def _ask(self, stop: Stop, shown: Scenery, before: Position, question: Question | None) -> None:
         if question is None:
@@ -255,7 +255,7 @@ class Tour:
                 if self._is_at(stop):
                     self._panel.say(text)
 
-            self._port.ask("tour", cost, lambda task: outcome(shown, stop, task.report), say)
+            self._port.ask("tour", lambda task: outcome(shown, stop, task.report), say, cost)
 
     def _put(self, stop: Stop, shown: Scenery, position: Position) -> None:
         """Put the screen at a position of the session that a stop shows."""

@@ -22,6 +22,7 @@ from tui_transformer.explorer.widgets.labels import INK_CLASSES
 from tui_transformer.session.exploration import Way
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import ViewState
 from tui_transformer.text.display import visible
 
@@ -158,8 +159,10 @@ class Port(Protocol):
     def hint(self, text: str) -> str:
         """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
 
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then use what it gave."""
+    def ask(
+        self, kind: str, work: Callable[[Task], Result], done: Callable[[Result], None], cost: int = AT_ONCE + 1
+    ) -> None:
+        """Do work now if it is known to be small, else on the worker; then use what it gave."""
 
     def change(self, session: Session, at: Position | None = None) -> None:
         """Explore something else, at a position if one is given; undo takes it back."""

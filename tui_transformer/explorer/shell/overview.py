@@ -174,7 +174,7 @@ class Overview(ExplorerScreen[None]):
             take(result)
             self.show_lines()
 
-        self.requests.ask(self.KIND, cost, work, done)
+        self.requests.ask(self.KIND, work, done, cost)
         self.show_lines()
 
     def action_go_on(self) -> None:

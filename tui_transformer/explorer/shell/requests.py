@@ -61,8 +61,10 @@ class Requests:
         self.screen, self.show = screen, show
         self._worker, self._here = worker, here
 
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then show what it gave, or call `failed`."""
+    def ask(
+        self, kind: str, work: Callable[[Task], Result], done: Callable[[Result], None], cost: int = AT_ONCE + 1
+    ) -> None:
+        """Do work now if it is known to be small, else on the worker; then show what it gave, or call `failed`."""
         self._worker.cancel(kind)
         if cost <= AT_ONCE and self._here():
             self._say_no_more()
@@ -210,7 +212,7 @@ class Pieces(Generic[Piece, Result]):
         if piece is None:
             self.idle = True
         else:
-            self._requests.ask(self._kind, self._cost(piece), partial(self._work, piece), partial(self._done, piece))
+            self._requests.ask(self._kind, partial(self._work, piece), partial(self._done, piece), self._cost(piece))
         self._requests.show()
 
     def _done(self, piece: Piece, result: Result) -> None:

@@ -20,7 +20,6 @@ from tui_transformer.session.answer_summary import guesses, metric_of, metric_sa
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import BEFORE
 from tui_transformer.views.step_view import Place
 
@@ -179,7 +178,7 @@ def perform(port: Port, edits: Sequence[Change], explored: Session | None = None
         if port.session.edits == after.edits:
             port.say(line)
 
-    port.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task), say)
+    port.ask("answer", lambda task: answers(before, after, task), say)
 
 
 # What the answer becomes

@@ -42,7 +42,6 @@ from tui_transformer.learning.settings import read_settings
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import Overlay
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import sample_sentence
@@ -260,7 +259,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     def _with_model(self, place: int, build: Callable[[Model], Result], done: Callable[[Result], None]) -> None:
         run = self.run
         self.pieces.halt()
-        self.requests.ask("model", AT_ONCE + 1, lambda task: build(run.load(place, task)), done)
+        self.requests.ask("model", lambda task: build(run.load(place, task)), done)
 
     def _leave_with(self, session: Session) -> None:
         heads = self.run.at(self.place)

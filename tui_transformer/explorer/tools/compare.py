@@ -19,7 +19,6 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.overlay import Dumped, of_dump
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import BEFORE, Overlay
 from tui_transformer.text.display import visible
 
@@ -93,7 +92,7 @@ def compare(port: Port, offer: Offer, answer: str) -> None:
         if isinstance(built, Dumped):
             port.say(visible(built.says))
 
-    ask_of_now(port, "other", AT_ONCE + 1, work, done)
+    ask_of_now(port, "other", work, done)
 
 
 def offers(session: Session) -> Iterator[Offer]:

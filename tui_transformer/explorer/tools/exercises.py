@@ -17,7 +17,6 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 
 
@@ -83,6 +82,6 @@ class ExercisesScreen(Overview, tool="exercises"):
             port.say(f"{exercise.name}: {exercise.title} · tui-transformer exercise start {exercise.name}")
 
         self.action_leave()
-        port.ask("open", AT_ONCE + 1, lambda _: open_session(options, exercise.text, None), show)
+        port.ask("open", lambda _: open_session(options, exercise.text, None), show)
 
     action_explore = chosen

@@ -26,7 +26,6 @@ from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
 from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import SPACE, cells, fit, token_label, visible
 from tui_transformer.views.numbers import BarScale
 
@@ -55,13 +54,10 @@ def open_from(port: Port) -> None:
         port.say(port.hint("the features are steps of the model now: {undo} takes them out"))
         port.open(FeaturesScreen(port))
 
-    ask_of_now(
-        port,
-        "features",
-        AT_ONCE + 1,
-        lambda _: session.with_model(session.model.with_features(Features.load(path)), is_the_same=True),
-        put,
-    )
+    def featured(_: Task) -> Session:
+        return session.with_model(session.model.with_features(Features.load(path)), is_the_same=True)
+
+    ask_of_now(port, "features", featured, put)
 
 
 @dataclass(frozen=True, eq=False)

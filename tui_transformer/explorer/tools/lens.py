@@ -26,7 +26,6 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.edit_format import left_out
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import Unknown
 from tui_transformer.views.step_view import placed
@@ -310,7 +309,7 @@ class LensScreen(Overview, tool="lens"):
             self._turn(by_head=self.by_head)
 
         def fit(path: Path) -> None:
-            self.requests.ask(FIT, AT_ONCE + 1, partial(work, path), take)
+            self.requests.ask(FIT, partial(work, path), take)
 
         hint = "a text file: an affine map of every layer is fitted on its lines"
         self.open(*asking("Tuned lens", read, fit, hint=hint))

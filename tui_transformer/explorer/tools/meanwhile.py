@@ -7,12 +7,13 @@ from typing import TypeVar
 
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.session.store import AT_ONCE
 
 Result = TypeVar("Result")
 
 
 def ask_of_now(
-    port: Port, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]
+    port: Port, kind: str, work: Callable[[Task], Result], done: Callable[[Result], None], cost: int = AT_ONCE + 1
 ) -> None:
     """Ask for what follows from what is explored now; where that is another once it is there, say so instead."""
     session = port.session
@@ -23,4 +24,4 @@ def ask_of_now(
         else:
             port.say("what is explored became another meanwhile, and stays: ask for it again here")
 
-    port.ask(kind, cost, work, use)
+    port.ask(kind, work, use, cost)

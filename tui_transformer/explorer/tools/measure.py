@@ -172,7 +172,7 @@ def open_targets(port: Port) -> None:
     """Set the targets, and walk backwards from their loss."""
     session, program = port.session, port.session.base.program
     cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
-    ask_of_now(port, "targets", cost, lambda _: session.loss_targets, lambda _: _ask_for_targets(port, session))
+    ask_of_now(port, "targets", lambda _: session.loss_targets, lambda _: _ask_for_targets(port, session), cost)
 
 
 def _ask_for_targets(port: Port, session: Session) -> None:

@@ -26,7 +26,6 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.records import dataclass
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.tour_stop import ANY_MODEL, OF_A_PACKAGE, own_tours, tour_of
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.vocabulary import built_in_vocabularies
@@ -71,7 +70,7 @@ def open_from(port: Port) -> None:
     choices = at_once(recent("models"), recent("sentences"), port.hint(SIZES))
     screen = OpenScreen("Open", choices, "a name, a folder or a tour")
     port.open(screen, lambda choice: choose(port, choice) if choice is not None else None)
-    port.ask("models", AT_ONCE + 1, lambda _: local_models(), screen.while_there(screen.take))
+    port.ask("models", lambda _: local_models(), screen.while_there(screen.take))
 
 
 def choose(port: Port, choice: Choice) -> None:
@@ -103,7 +102,7 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
             port.say(remark, severity="warning")
         port.say(f"{session.model.name} is open" + (f" · {port.hint('{tour}')}: {tour_question(tour)}" if tour else ""))
 
-    port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)
+    port.ask("open", lambda _: open_session(options, None, None), show)
 
 
 def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "") -> tuple[Choice, ...]:
@@ -210,10 +209,7 @@ class OpenScreen(Dialog[Choice]):
         steps = {"up": -1, "down": 1, "pageup": -MOST_LINES, "pagedown": MOST_LINES}
         if event.key in steps and not lines.has_focus:
             event.stop()
-            shown = self._shown()
-            if shown and lines.cursor is not None:
-                place = shown.index(lines.cursor) + steps[event.key]
-                lines.cursor = shown[max(0, min(place, len(shown) - 1))]
+            lines.action_step(steps[event.key], 0)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """List what has it in its name; the cursor goes to what is called so."""

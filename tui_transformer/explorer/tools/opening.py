@@ -17,7 +17,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -217,7 +216,7 @@ def _draw_again(port: Port) -> None:
         port.change(changed)
         port.say(port.hint(f"drawn again from seed {seed}: {{undo}} takes it back"))
 
-    ask_of_now(port, "draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
+    ask_of_now(port, "draw", lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
 def _turn_item(port: Port, by: int) -> None:

@@ -33,7 +33,6 @@ from tui_transformer.session.open_session import shell_line, unwritten
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING, Measure
 
 PATHS = "path"
@@ -201,7 +200,7 @@ class PatchingScreen(Overview, tool="patching"):
         patch = FromSentence.between(self.session.base, other.trace, place.step, place.rows, place.heads)
         draft = Draft(other, replace(patch, sentence=other.text or other.encoding.text))
         self.action_leave()
-        ask_of_now(port, "patch", AT_ONCE + 1, draft.build, lambda made: perform(port, (made,)))
+        ask_of_now(port, "patch", draft.build, lambda made: perform(port, (made,)))
 
 
 # One patch
@@ -254,7 +253,7 @@ def open_patch(port: Port) -> None:
     def finish(draft: Draft | None) -> None:
         if draft is not None:
             measured = port.session.with_measure(draft.measure)
-            ask_of_now(port, "patch", AT_ONCE + 1, draft.build, lambda patch: perform(port, (patch,), measured))
+            ask_of_now(port, "patch", draft.build, lambda patch: perform(port, (patch,), measured))
 
     port.open(PatchScreen(session, position), finish)
 

@@ -71,7 +71,7 @@ def ask(port: Port, session: Session, temperature: float, show: Callable[[Scored
         else:
             show(answer)
 
-    ask_of_now(port, "score", cost, work, done)
+    ask_of_now(port, "score", work, done, cost)
 
 
 class ScoreScreen(Dialog[None]):

@@ -170,7 +170,7 @@ class BothSentences(Below):
         """Ask for what the sentence changes; a newer letter ends that."""
         before, after = self.before, self.after
         cost = cost_of_change(before, after)
-        self._requests.ask(CHANGE, cost, lambda task: change_of(before, after, task.report), self._take)
+        self._requests.ask(CHANGE, lambda task: change_of(before, after, task.report), self._take, cost)
         self._show()
 
     def _take(self, change: SentenceChange) -> None:

@@ -25,7 +25,6 @@ from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
 from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import built_in_vocabularies
@@ -313,7 +312,7 @@ class SettingsScreen(Dialog[Model]):
                 self.memory, self.moves = checked[1], moves
                 self.dismiss(None if same else checked[0])
 
-        self._requests.ask(KIND, AT_ONCE + 1, work, show)
+        self._requests.ask(KIND, work, show)
 
     def _describe(self, model: Model, memory: Memory) -> None:
         """Kind of a model, the number of its weights and their memory; below it that of its values."""

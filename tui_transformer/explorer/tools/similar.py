@@ -51,9 +51,9 @@ def open_nearest(port: Port) -> None:
         ask_of_now(
             port,
             "nearest",
-            COST * math.prod(session.trace.program.shape(table)),
             lambda _: similar(session.trace, terms, 30, table, session.model.has_vector),
             lambda nearest: port.open(NearestScreen(session, terms, nearest)),
+            COST * math.prod(session.trace.program.shape(table)),
         )
 
     tokens, row = session.encoding.tokens, port.position.place.row

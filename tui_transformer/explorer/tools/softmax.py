@@ -40,7 +40,7 @@ def open_from(port: Port) -> None:
     def show(scores: Host) -> None:
         port.open(SoftmaxScreen(row.where, scores, [label(int(i)) for i in largest(scores, MOST)]))
 
-    port.ask("softmax", row.columns.size, lambda _: row.scores(session), show)
+    port.ask("softmax", lambda _: row.scores(session), show, row.columns.size)
 
 
 class SoftmaxScreen(Dialog[None]):

@@ -31,7 +31,6 @@ from tui_transformer.records import dataclass, replace
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.survey.results import FORMATS, Results, read_results
 from tui_transformer.text.display import fit, visible
@@ -213,7 +212,7 @@ class ExamplesScreen(Overview, tool="examples", topic="survey"):
             self.before.action_leave()
             self.port.change(*place)
 
-        self.port.ask("example", AT_ONCE + 1, work, show)
+        self.port.ask("example", work, show)
 
 
 def where_strongest(example: Example) -> str:

@@ -59,7 +59,7 @@ class Writing:
         self._writing = True
         self._view.leave()
         self._requests.cancel(GATHER)
-        self._requests.ask(WRITE, AT_ONCE + 1, lambda task: view_of(work(task), layer), partial(self._take, push))
+        self._requests.ask(WRITE, lambda task: view_of(work(task), layer), partial(self._take, push))
 
     def _take(self, push: bool, made: GenerationView) -> None:  # noqa: FBT001 - bound before it is called
         self._writing = False
@@ -83,7 +83,7 @@ class Writing:
             task.report("the cache")
             return view_of(draft, layer)
 
-        self._requests.ask(GATHER, AT_ONCE, work, self._show)
+        self._requests.ask(GATHER, work, self._show, AT_ONCE)
 
     def restore(self, way: Way) -> None:
         if self.history is not None and self.history.turn(way):
