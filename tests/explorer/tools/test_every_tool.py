@@ -1,8 +1,9 @@
-"""Every tool is opened from the table, by an action of the main screen, and left by escape."""
+"""Every tool is opened from the table and left by escape; what it says stands beside what it is of."""
 
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tui_transformer import Scale, Set
 from tui_transformer.analysis.score import TokenScore
 from tui_transformer.explorer import tools
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.tools.score import _shade
 from tui_transformer.explorer.tools.sentence import change_bar
 from tui_transformer.model.options import ModelOptions
@@ -73,3 +75,35 @@ def test_a_share_that_is_no_number_has_no_bar():
     assert change_bar(float("nan"), 0.5, 4).plain == change_bar(0.0, 0.5, 4).plain
     token = TokenScore(0, 1, 1, float("nan"), float("nan"))
     assert "$error 70%" in _shade(token)
+
+
+TEXT = "Once there was a small girl called Mira, who lived by the sea"
+COPY = [("arcs", "]"), ("arcs", "{"), ("rollout", "{"), ("circuits", "f"), ("circuits", "]"), ("poster", "minus")]
+CASES = {
+    "a head, a layer, a matrix, a cell": ("copy", "decoder.1.self_attention.weights", COPY),
+    "arcs across": ("dates", "decoder.0.self_attention.weights", [("arcs", "}")]),
+    "features": ("story", "decoder.1.feed_forward.residual", [("features", "right")]),
+}
+
+
+@pytest.mark.parametrize(("model", "stop", "tools"), CASES.values(), ids=CASES)
+async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools: list[tuple[str, str]]) -> None:
+    async with exploring(WIDE, model=model, **({"text": TEXT} if model == "story" else {})) as explorer:
+        for tool, key in tools:
+            await explorer.go(stop)
+            explorer.main.action_open(tool)
+            screen = await explorer.front(Overview)
+            before, gate = screen.texts(), threading.Event()
+            screen.requests._here = lambda: False
+            screen.requests.ask("held", lambda _, gate=gate: gate.wait(20), lambda _: None)
+            try:
+                await explorer.keys(key)
+                meanwhile = screen.texts()
+            finally:
+                gate.set()
+            await explorer.settled()
+            after = screen.texts()
+            said = (meanwhile.heading, meanwhile.note, meanwhile.detail)
+            assert said == (before.heading, before.note, before.detail)
+            assert (after.heading, after.note) != (before.heading, before.note)
+            await explorer.press("escape")

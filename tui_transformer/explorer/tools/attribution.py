@@ -170,8 +170,12 @@ def open_inputs(port: Port) -> None:
         lacks = "the divergence from the sentence itself has gradient 0"
         raise InputError(port.hint(f"{lacks}: {{measure}} chooses another metric"))
     cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
-    ask_of_now(port, 
-        "inputs", lambda task: attributed(session, task), lambda each: port.open(InputsScreen(session, each)), cost
+    ask_of_now(
+        port,
+        "inputs",
+        lambda task: attributed(session, task),
+        lambda each: port.open(InputsScreen(session, each)),
+        cost,
     )
 
 

@@ -1,23 +1,29 @@
-"""Tables of patches in the explorer: the numbers of the analysis, ended, gone on with, made in the main screen."""
+"""Tables of patches: the numbers of the analysis, ended, gone on with, made in the main screen and in the shell."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
-from tui_transformer import Scale
+from tui_transformer import Scale, Set
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.analysis.paths import paths
 from tui_transformer.cli.main import app
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.patch_tables import PathTable
 from tui_transformer.explorer.tools.patching import PatchingScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.model.options import Framing, ModelOptions
+from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 
 
@@ -216,9 +222,8 @@ async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_t
         assert "estimated" not in explorer.text
         assert "KL has no estimate: its gradient is 0 here, # chooses" in " ".join(explorer.text.split())
         await explorer.press("y")
-        line = shlex.split(explorer.messages[-1].removeprefix("copied: "))
-    app([*line[1:], "--format", "json"], standalone_mode=False)
-    changes = [row["change"] for row in json.loads(capsys.readouterr().out)]
+        line = explorer.messages[-1]
+    changes = [row["change"] for row in of_shell(line, capsys)]
     np.testing.assert_allclose(changes, table.values[table.there], atol=1e-5)
 
 
@@ -227,3 +232,80 @@ async def test_the_key_of_another_metric_is_that_of_this_screen_where_the_main_o
         await explorer.press("a", "P")
         await paths_of(explorer, await complete(explorer))
         assert "its gradient is 0 here, w chooses another metric" in " ".join(explorer.text.split())
+
+
+BRACKETS = ModelOptions("story", framing=Framing(bracket=True))
+WORDS = "[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\nsat\nmat\n"
+
+
+@dataclass
+class Case:
+    options: ModelOptions
+    text: str | None
+    other: str
+    more: dict = field(default_factory=dict)
+    measure: Measure | None = None
+
+
+CASES = {
+    "brackets": Case(BRACKETS, "the fox", "its fox"),
+    "batch": Case(ModelOptions("story"), "the fox", "its fox", {"batch": ("the fox", "the fox found a crow")}),
+    "mask": Case(ModelOptions("story"), None, "its fox", {"ids": (5, 6, 7, 8), "mask": (0, 1, 1, 1)}),
+    "cut": Case(ModelOptions("copy", cut=True), "a b c d e f g h " * 9, "b b c d e f g h " * 9),
+    "pair": Case(ModelOptions(str(REFERENCES / "bert")), "The waves", "The shore", {"pair": "a shore"}),
+    "masked word": Case(ModelOptions(str(REFERENCES / "bert")), "the [MASK] cat", "the [MASK] dog"),
+    "own answer": Case(ModelOptions("question"), "where is the map ?", "who is the map ?", measure=Measure("loss", ())),
+}
+
+
+def begun(case: Case) -> Session:
+    more = dict(case.more)
+    return open_session(case.options, case.text, more.pop("ids", None), **more).with_measure(case.measure)
+
+
+async def table_and_line(session: Session, other: str) -> tuple[dict, str]:
+    async with exploring(NARROW, session=session) as explorer:
+        await explorer.press("$")
+        if isinstance(explorer.app.screen, PatchingScreen):
+            await explorer.press("slash")
+        await explorer.answer(other)
+        screen = await complete(explorer)
+        await explorer.press("y")
+        return {(each.step, each.column): value for each, value in screen.table.values.items()}, explorer.messages[-1]
+
+
+def of_shell(line: str, capsys: pytest.CaptureFixture[str]) -> list[dict]:
+    assert line.startswith("copied: ")
+    app([*shlex.split(line.removeprefix("copied: "))[1:], "--format", "json"], standalone_mode=False)
+    return json.loads(capsys.readouterr().out)
+
+
+def places(rows: list[dict], metric: str) -> dict:
+    return {(row["step"], row["position"]): row[metric] for row in rows}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_the_line_makes_the_same_table(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    case = CASES[name]
+    shown, line = await table_and_line(begun(case), case.other)
+    metric = "loss" if case.measure else "divergence"
+    assert places(of_shell(line, capsys), metric) == pytest.approx(shown, abs=1e-6)
+
+
+async def test_the_line_has_the_file_of_the_vocabulary_and_what_unknown_words_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "words" / "own.txt"
+    file.parent.mkdir()
+    file.write_text(WORDS)
+    options = ModelOptions("encoder", vocab=str(file), unknown="zero", embedding="uniform")
+    shown, line = await table_and_line(open_session(options, "the cat zzz mat"), "the mat zzz mat")
+    monkeypatch.chdir(tmp_path)
+    assert places(of_shell(line, capsys), "divergence") == pytest.approx(shown, rel=1e-4, abs=1e-12)
+
+
+async def test_it_is_said_what_the_line_is_without() -> None:
+    session = open_session(ModelOptions("story"), "the fox").with_breaks("no-scale")
+    session = session.with_edits(Set("embedding.output", np.arange(80) / 80, rows=1))
+    _, said = await table_and_line(session, "its fox")
+    assert said.startswith("copied, without 1 edit with too many numbers and what is broken: tui-transformer patch ")
