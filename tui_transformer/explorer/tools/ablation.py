@@ -129,7 +129,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.show_lines()
 
     def action_measure(self) -> None:
-        choose(self.port, self.open, self.change, self.begin_again)
+        choose(self.port, self.begin_again, self)
 
     def action_positions(self) -> None:
         if self.search.in_words:

@@ -121,7 +121,7 @@ class TermsScreen(Overview, tool="terms"):
         self._put_in_order()
 
     def action_measure(self) -> None:
-        choose(self.port, self.open, self.change, self.begin)
+        choose(self.port, self.begin, self)
 
     def chosen(self) -> None:
         if self.attribution is None:

@@ -242,7 +242,7 @@ class GraphScreen(Overview, tool="graph"):
             self.action_leave()
 
     def action_measure(self) -> None:
-        choose(self.port, self.open, self.change, self.begin)
+        choose(self.port, self.begin, self)
 
     def chosen(self) -> None:
         if self.walked is not None and self.lines.cursor is not None:

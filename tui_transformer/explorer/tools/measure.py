@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from textual.content import Content
-from textual.screen import Screen
 
 from tui_transformer.analysis.metrics import METRICS, MetricName
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -18,6 +17,7 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.line_input import completes
+from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import Advice, asking
 from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model.model import Model
@@ -53,21 +53,11 @@ FIELDS = (
 
 def open_measure(port: Port) -> None:
     """Choose; ablations and patches are measured by it from then on."""
-    choose(
-        port,
-        port.open,
-        lambda changed: port.change(changed(port.session)),
-        lambda: port.say(f"measured by: {describe(port.session, port.session.measure)}"),
-    )
+    choose(port, lambda: port.say(f"measured by: {describe(port.session, port.session.measure)}"))
 
 
-def choose(
-    port: Port,
-    put: Callable[[Screen[Any], Callable[[Any], None]], None],
-    change: Callable[[Callable[[Session], Session]], None],
-    done: Callable[[], None],
-) -> None:
-    """Ask in a screen that is `put` in front; once something else was chosen, `change` what is explored, and be done.
+def choose(port: Port, done: Callable[[], None], over: Overview | None = None) -> None:
+    """Ask, over a tool if one is given, which changes it too; once something else was chosen, be done.
 
     Says so where the model has no logits of words.
     """
@@ -77,11 +67,15 @@ def choose(
         return
 
     def finish(taken: tuple[Measure | None] | None) -> None:
-        if taken is not None and taken[0] != port.session.measure:
-            change(lambda session: session.with_measure(*taken))
-            done()
+        if taken is None or taken[0] == port.session.measure:
+            return
+        if over is None:
+            port.change(port.session.with_measure(*taken))
+        else:
+            over.change(lambda session: session.with_measure(*taken))
+        done()
 
-    put(MeasureScreen(port.session), finish)
+    (port if over is None else over).open(MeasureScreen(port.session), finish)
 
 
 # The fields of a form in which a metric is chosen

@@ -181,7 +181,7 @@ class PatchingScreen(Overview, tool="patching"):
         copy_line(self, line, unwritten(session), "what is broken" if session.breaks else "")
 
     def action_measure(self) -> None:
-        choose(self.port, self.open, self.change, self._begin_again)
+        choose(self.port, self._begin_again, self)
 
     def _begin_again(self) -> None:
         if self.table is not None:
