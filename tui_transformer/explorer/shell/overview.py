@@ -294,11 +294,6 @@ def following(choices: Sequence[Result], current: Result, by: int = 1) -> Result
     return choices[(choices.index(current) + by) % len(choices)]
 
 
-def joined(values: Mapping[str, str]) -> str:
-    """Names and values in one line."""
-    return "   ".join(f"{name} {value}" for name, value in values.items())
-
-
 def part_shown(what: str, shown: range, count: int) -> str:
     """The part of so many things that is on screen, in words."""
     if len(shown) >= count:

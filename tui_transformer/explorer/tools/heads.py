@@ -13,7 +13,7 @@ from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown, work_on
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, part_shown, work_on
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.tools.sentence import edit_in, show_as_new
@@ -108,11 +108,11 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         useful = {"kind": len(kinds) > 1, "sentence.edit": bool(self.session.model.config.vocab_size)}
         first, second = f"layer {step.layer} · head {head}", "not yet measured"
         if known is not None:
-            values = {each.name: written(known.values[each.name][head], each, unit=True) for each in HEAD_MEASURES}
+            values = ((each, known.values[each.name][head]) for each in HEAD_MEASURES)
             of = " query" if known.real == 1 else " queries"
             of = f" of {known.real:,} queries, evenly spaced" if known.sampled else of
             without = f" · entropy{left_out(known)}" if known.few else ""
-            first += f"   {joined(values)}"
+            first += "".join(f"   {each.name} {written(value, each, unit=True)}" for each, value in values)
             second = f"mean of {known.queries:,}{of}{without}   {step.name}"
         return Texts(
             f"All heads · {self.group} · {self.ordered.title}",

@@ -46,9 +46,9 @@ Spelled = dict[tuple[int, int], tuple[tuple[int, float], ...]]
 Maps = Mapping[int, Affine]
 
 
-def map_said(session: Session, affine: Affine) -> str:
-    """What a map was fitted on: texts, as the model reads them without the session's changes."""
-    return f"map fitted on {affine.tokens:,} tokens{left_out(session)}"
+def map_said(session: Session, affine: Affine | None) -> str:
+    """What a map was fitted on: texts, as the model reads them without the session's changes; "" without a map."""
+    return "" if affine is None else f" · map fitted on {affine.tokens:,} tokens{left_out(session)}"
 
 
 class ByLayer:
@@ -95,9 +95,7 @@ class ByLayer:
         """A row in words, and its step; behind the last layer the words are the model's own."""
         depth = self._lens.depths[row]
         last = " · the model's own probabilities" if row == len(self.rows) - 1 else ""
-        affine = self._lens.tuned.get(depth.layer)
-        fitted = "" if affine is None else f" · {map_said(self._session, affine)}"
-        return self.rows[row], f"{depth.step}{last}{fitted}"
+        return self.rows[row], f"{depth.step}{last}{map_said(self._session, self._lens.tuned.get(depth.layer))}"
 
     def place(self, row: int) -> tuple[str, int]:
         """The step that a row is read from, and the head."""
@@ -172,8 +170,7 @@ class ByHead:
 
     def about(self, row: int) -> tuple[str, str]:
         attention, head = self._heads[row]
-        affine = self._tuned.get(attention.layer)
-        fitted = "" if affine is None else f" · {map_said(self._session, affine)}"
+        fitted = map_said(self._session, self._tuned.get(attention.layer))
         return f"{attention.group} layer {attention.layer} · head {head}", f"{attention.name}{fitted}"
 
     def place(self, row: int) -> tuple[str, int]:
