@@ -113,6 +113,28 @@ async def test_the_step_list_follows():
         assert "query" in explorer.text
 
 
+async def test_a_click_on_a_heading_goes_there_from_the_line_beside_it_too_and_a_double_click_enters_what_was_clicked():
+    async with exploring(WIDE) as explorer:
+        last, first = "encoder.0.self_attention.norm", "encoder.0.self_attention.query"
+
+        async def click(word: str, times: int = 1) -> None:
+            y = next(y for y, line in enumerate(explorer.text.splitlines()) if word in line[:32])
+            await explorer.pilot.click(offset=(8, y), times=times)
+            await explorer.settled()
+
+        for beside in (first, "encoder.0.self_attention.weights"):
+            await explorer.go(beside)
+            await click("▾ Self-attention")
+            assert explorer.stop == last, beside
+        await explorer.go(first)
+        await explorer.press("2", "up")
+        assert explorer.stop == "embedding.output", "an arrow passes headings"
+        # the layer is closed by the first click, so that the line is no longer there at the second
+        await explorer.go(first)
+        await click("Logits", 2)
+        assert (explorer.stop, explorer.view.active) == ("output.logits", "matrix")
+
+
 async def test_the_first_line_of_the_step_list_is_its_top_in_a_model_that_begins_with_a_layer():
     async with exploring(WIDE, model="attention") as explorer:
         await explorer.press("2", "up", "up", "down", "up")

@@ -261,3 +261,16 @@ async def test_the_last_label_reaches_beyond_its_column_and_moves_nothing_beside
     async with app.run_test(size=(60, 10)):
         assert app.heat_map.grid.cell_width < 5, "labels stand above some of the columns"
         assert {sum(each.cell_length for each in app.heat_map.render_line(y)) for y in range(10)} == {60}
+
+
+async def test_a_double_click_on_a_cell_that_is_only_in_part_on_screen_chooses_that_cell() -> None:
+    app = HeatMapApp(view_of(np.zeros((3, 60))))
+    async with app.run_test(size=(55, 10)) as pilot:
+        heat_map = app.heat_map
+        await pilot.press("plus", "plus", "plus")
+        edge = heat_map.viewport.width - 1
+        column, cut = divmod(edge + 1 - heat_map.grid.gutter, heat_map.grid.cell_width)
+        assert cut, heat_map.grid
+        await pilot.click(HeatMap, offset=(edge, 2), times=2)
+        assert heat_map.scroll_offset.x, "it is scrolled into view between the clicks"
+        assert app.chosen == [(0, column)]

@@ -218,6 +218,7 @@ class GridWidget(ScrollView):
     def __init__(self, *children: Widget, **options: Any) -> None:
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
+        self._clicked = False
         self._styles: dict[str, Style] = {}
         self.seen = Seen(Offset(), Size(), Size(), 0)
         keep_bars(self)
@@ -278,13 +279,15 @@ class GridWidget(ScrollView):
             self.post_message(self.Chosen(self))
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to what is clicked; a double click chooses it."""
+        """Move the cursor to what is clicked; a double click chooses it, also where something else came there by it."""
         place = event.get_content_offset(self)
         cell = self.cell_at(place) if place is not None else None
-        if cell is not None:
-            self.move(cell)
-            if event.chain == 2:
-                self.action_choose()
+        if event.chain != 2:
+            self._clicked = cell is not None
+            if cell is not None:
+                self.move(cell)
+        elif self._clicked:
+            self.action_choose()
 
     # Where the cells are
 

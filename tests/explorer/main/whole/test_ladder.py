@@ -97,6 +97,16 @@ async def test_a_click_on_a_rung_goes_to_that_layer() -> None:
         assert explorer.stop == "decoder.1.feed_forward.residual"
 
 
+async def test_a_double_click_on_a_rung_stays_at_its_layer_where_the_window_moves() -> None:
+    async with exploring((100, 30), sizes={"layers": 12}, whole=True) as explorer:
+        await explorer.go("encoder.2.self_attention.query")
+        ladder = [line[-32:].split() for line in explorer.text.splitlines()]
+        y = next(y for y, words in enumerate(ladder) if words[:2] == ["│", "6"])
+        await explorer.pilot.click(offset=(85, y), times=2)
+        await explorer.settled()
+        assert explorer.stop.startswith("encoder.6.")
+
+
 async def test_the_current_layer_is_on_the_screen_however_few_lines_there_are() -> None:
     async with exploring(WIDE, model="decoder", sizes=DEEP, text="the waves", whole=True) as explorer:
         assert "‖x‖" in explorer.text

@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.text import Text
 from textual import on
+from textual.events import Click
 from textual.message import Message
 
 from tui_transformer.engine.axis import shape_text
@@ -72,6 +73,7 @@ class StepsPane(LineList):
 
     _steps: tuple[StepLine, ...] = ()
     _place = 0
+    _pointed: int | None = None
     _details: Mapping[str, str] = {}
 
     def show_scene(self, scene: Scene) -> None:
@@ -82,7 +84,7 @@ class StepsPane(LineList):
         session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
         self.border_title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
         program = session.trace.program
-        here = reader(program, stop) if stop in program.weights else stop
+        here, self._pointed = reader(program, stop) if stop in program.weights else stop, None
         lines = step_lines(program, tuple(session.stops), _layer(program, here))
         if lines is not self._steps or numbers != self._details:
             self._steps, self._details = lines, numbers
@@ -91,6 +93,12 @@ class StepsPane(LineList):
         place = next((i for i, line in enumerate(lines) if line.stop == here and not line.heading), None)
         if place is not None:
             self.cursor = self._place = place
+
+    def on_click(self, event: Click) -> None:
+        """Remember the line, which LineList moves to: a heading that is clicked is not passed."""
+        place = event.get_content_offset(self)
+        cell = self.cell_at(place) if place is not None else None
+        self._pointed = cell[0] if cell is not None else None
 
     @on(LineList.Moved)
     def _moved(self, event: LineList.Moved) -> None:
@@ -104,8 +112,10 @@ class StepsPane(LineList):
         self.post_message(self.Entered())
 
     def _entered(self, index: int) -> str:
-        """The stop that a line leads to; from the line beside it, a heading is passed."""
+        """The stop that a line leads to; by an arrow from the line beside it, a heading is passed."""
         lines, step = self._steps, index - self._place
+        if index == self._pointed:
+            return lines[index].stop
         if step == 1:
             return lines[index].first or lines[index].stop
         while step == -1 and index > 0 and lines[index].is_open:

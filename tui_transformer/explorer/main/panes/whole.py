@@ -85,6 +85,7 @@ class WholePane(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._scene = WholeScene()
+        self._clicked: WholePane.Visited | None = None
         self._page, self._ink = Style(), dict[str, Style]()
         self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[Cells]]] = {}
         self._drawn_for: object = None
@@ -116,12 +117,14 @@ class WholePane(Widget, can_focus=True):
         return min(max(self._scene.head - picture.heads.start, 0), len(picture.tiles.values) - 1)
 
     def on_click(self, event: events.Click) -> None:
-        place = event.get_content_offset(self)
-        visited = self._visited(place) if place is not None else None
-        if visited is not None:
-            self.post_message(visited)
-            if event.chain == 2:
-                self.post_message(self.Chosen())
+        """Go to what is clicked; a double click looks inside it, also where something else came there by it."""
+        if event.chain != 2:
+            place = event.get_content_offset(self)
+            self._clicked = self._visited(place) if place is not None else None
+            if self._clicked is not None:
+                self.post_message(self._clicked)
+        elif self._clicked is not None:
+            self.post_message(self.Chosen())
 
     def _visited(self, at: Offset) -> Visited | None:
         for placement, pictures in self._scene.bands:
