@@ -330,3 +330,31 @@ async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at()
             await explorer.press("escape")
             explorer.parts.port.change(before)
             await explorer.settled()
+
+
+async def test_the_lens_that_is_scrolled_by_the_mouse_stays_so_while_words_come() -> None:
+    async with exploring(NARROW, model="story", text="the fox and the cat saw the moon and the cat") as explorer:
+        screen = await opened(explorer, "L")
+        screen.table.scroll_to(60, 0, animate=False)
+        await filled(explorer, "L")
+        await explorer.settled()
+        assert (screen.table.scroll_x, screen.table.at[1]) == (60, 0)
+
+
+async def test_a_small_screen_has_words_of_the_lens_and_none_are_not_counted_below_0() -> None:
+    async with exploring((40, 10), model="question") as explorer:
+        screen = await opened(explorer, "L")
+        assert "layer 0" in explorer.text
+        assert "question"[:4] in explorer.text.splitlines()[3]
+        await explorer.resize(40, 6)
+        assert "none of 2 rows" in screen.texts().note
+
+
+async def test_ablation_and_what_the_answer_is_made_of_say_what_they_are_in_few_columns() -> None:
+    async with exploring((60, 15), model="story") as explorer:
+        await explorer.open("ablation")
+        assert explorer.text.splitlines()[-1].rstrip().endswith("esc back")
+        await explorer.leave()
+        await explorer.open("terms")
+        kinds = [line.split()[2] for line in explorer.text.splitlines() if "feed_forward" in line and "+" in line]
+        assert kinds[:3] == ["layer"] * 3, explorer.text

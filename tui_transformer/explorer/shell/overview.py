@@ -296,6 +296,8 @@ def following(choices: Sequence[Result], current: Result, by: int = 1) -> Result
 
 def part_shown(what: str, shown: range, count: int) -> str:
     """The part of so many things that is on screen, in words."""
+    if not shown:
+        return f"none of {count:,} {what}{'s' * (count != 1)}"
     if len(shown) >= count:
         return f"all {count:,} {what}s" if count > 1 else f"1 {what}"
     return f"{what}s {shown.start:,} to {shown.stop - 1:,} of {count:,}"

@@ -90,7 +90,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
             "layer.next": len(places(search.program, search.scope.kind)) > 1,
             "measure": search.in_words,
             "answer": search.in_words and not on_targets(search.measure),
-            "back": False,
         }
         detail = "nothing found yet" if not self.ended else "ended before anything was found", ""
         if target is not None:

@@ -83,7 +83,9 @@ class TermsScreen(Overview, tool="terms"):
     def _line(self, index: int) -> Text:
         terms, width = self._terms, self.lines.size.width
         term, room = terms[index], max(LEAST_NAME, min(width // 2, WIDEST_NAME))
-        text = Text(f" {fit(str(term), room)}{fit(term.kind, KIND)}{number(term.value, '+'):>{NUMBER}}", no_wrap=True)
+        text = Text(
+            f" {fit(str(term), room - 1)} {fit(term.kind, KIND)}{number(term.value, '+'):>{NUMBER}}", no_wrap=True
+        )
         left = width - room - KIND - NUMBER - 4
         if left >= LEAST_BAR:
             color = "" if self.app.no_color else "cyan" if term.value >= 0 else "magenta"

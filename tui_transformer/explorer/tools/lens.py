@@ -184,6 +184,7 @@ class LensScreen(Overview, tool="lens"):
     DEFAULT_CSS = """
     LensScreen #overview-detail { height: 3; }
     LensScreen.-narrow #overview-detail { height: 4; }
+    LensScreen.-short #overview-detail { max-height: 20%; }
     """
     WIDGETS = (WordTable, Legend)
 

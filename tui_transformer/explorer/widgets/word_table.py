@@ -56,8 +56,13 @@ class WordTable(GridWidget, can_focus=True):
     _wanted_width: int | None = None
 
     def show(self, cells: WordCells, cursor: Cell) -> None:
+        """Show words; where they are of the same table it stays scrolled as it is, as the mouse may have done."""
+        same = (cells.rows, cells.columns, cursor) == (self._cells.rows, self._cells.columns, self.at)
         self._cells, self.at = cells, cursor
-        self._lay_out()
+        if same:
+            self.refresh()
+        else:
+            self._lay_out()
 
     def action_zoom(self, direction: int) -> None:
         width = self.grid.cell_width
