@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from driving import NARROW, WIDE, exploring
 
@@ -9,6 +11,7 @@ from tui_transformer.explorer.main.enabled_actions import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.keymap import without
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.session.session import TEXT
 
 
@@ -89,3 +92,11 @@ async def test_the_screen_that_writes_has_its_actions():
         assert list(commands(explorer))[: len(titles)] == titles
         explorer.app.call_later(commands(explorer)["Write the next token, or go on to it"].callback)
         await explorer.shown("1 written")
+
+
+async def test_no_action_without_a_key_has_its_name_for_one():
+    async with exploring(NARROW, model="question", preferences=Preferences()) as explorer:
+        given = commands(explorer)
+        assert given["Ablate this head (mean)"].help == given["Ablate this position (zero)"].help == "no key"
+        assert given["Ablate this head (zero)"].help == "key: a a"
+        assert not [each.help for each in given.values() if re.fullmatch(r"key: [\w-]+\.[\w.-]+", each.help)]

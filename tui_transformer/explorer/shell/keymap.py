@@ -242,7 +242,7 @@ def commands_of(
             if binding.tooltip not in said and binding.id not in left_out:
                 said.add(binding.tooltip)
                 keys = " ".join(map(display, bindings_in_use(binding, keymap)))
-                keys = keys or (key_in(keymap, str(binding.id)) if menus else "")
+                keys = keys or (key_in(keymap, str(binding.id)) if menus and binding.id in IN_MENUS else "")
                 told = f"{KEY}{keys}" if keys else NO_KEY
                 yield SystemCommand(binding.tooltip, told, partial(node.run_action, binding.action))
 
