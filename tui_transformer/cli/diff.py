@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import typer
 
-from tui_transformer.cli.options import Flags, Inputs
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option
@@ -96,13 +96,13 @@ class Diff(Flags):
         check_terminal()
         from tui_transformer.diagnosis.dumps import open_dump
         from tui_transformer.explorer.run import run
+        from tui_transformer.model.options import Reading
 
         flags = self._of_model(places, dumps[0])
-        held = Inputs()
+        held = Reading()
         if flags.text is None and flags.ids is None:
             dump = open_dump(Path(dumps[0]))
-            ids = _row(dump.ids)
-            held = Inputs(None if ids is None else (ids,), _row(dump.decoder_ids))
+            held = Reading(ids=_row(dump.ids), decoder_ids=_row(dump.decoder_ids))
         raise typer.Exit(run(flags.options(), flags.reading(held), dump=dumps[0]))
 
     def _of_model(self, places: Sequence[str], dump: str) -> Diff:

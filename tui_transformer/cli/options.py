@@ -6,7 +6,6 @@ Only the standard library and typer are imported here: `--help` and `--version` 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -76,15 +75,6 @@ Tokens = Annotated[
         metavar="WORD[,WORD]",
     ),
 ]
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Token IDs of the sentences, a mask, and IDs of the decoder beside an encoder; None where there are none."""
-
-    ids: Sequence[tuple[int, ...]] | None = None
-    decoder_ids: tuple[int, ...] | None = None
-    mask: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -186,11 +176,11 @@ class Flags:
             raise UsageError(f"--ids has {len(rows)} sentences, and one is read here: give one")
         return None if rows is None else rows[0]
 
-    def reading(self, otherwise: Inputs | None = None) -> Reading:
+    def reading(self, otherwise: Reading | None = None) -> Reading:
         """The sentence that is read, of several the one that is shown; `otherwise` where none is given."""
         from tui_transformer.model.options import Reading
 
-        otherwise = otherwise or Inputs()
+        otherwise = otherwise or Reading()
         mask, decoder_ids = self.token_mask(), self.decoder_token_ids()
         if mask is None and self.text is None and self.ids is None:
             mask = otherwise.mask
@@ -199,7 +189,8 @@ class Flags:
         more: dict[str, Any] = {"mask": mask, "decoder_text": self.decoder_text, "decoder_ids": decoder_ids}
         if self.text_pair is not None:
             return Reading(self.sentence, pair=self.text_pair, **more)
-        rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or otherwise.ids or ())
+        held = () if otherwise.ids is None else (otherwise.ids,)
+        rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or held)
         if self.item >= max(len(rows), 1):
             count = f"are {len(rows)} sentences, from 0" if len(rows) > 1 else "is 1 sentence, 0"
             raise UsageError(f"--item {self.item}: there {count}")
@@ -228,15 +219,6 @@ class Flags:
         """1 for every token that is read and 0 for padding, where it was given."""
         return None if self.mask is None else parse_mask(self.mask)
 
-    def led_through(self) -> str | None:
-        """The model that is named; of a tour of the program that model which it is of, whichever is named."""
-        tour: str | None = getattr(self, "tour", None)  # of a command that has one
-        if tour is None:
-            return self.model
-        from tui_transformer.session.tour_stop import led_through
-
-        return led_through(tour, self.model)
-
     def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model."""
         if self.text_pair is not None and self.text is None:
@@ -246,7 +228,14 @@ class Flags:
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
-        model = self.led_through() or ("encoder" if random else self.usual)
+        model = self.model
+        if (
+            tour := getattr(self, "tour", None)
+        ) is not None:  # of a command that has one, which may lead through its own
+            from tui_transformer.session.tour_stop import led_through
+
+            model = led_through(tour, model)
+        model = model or ("encoder" if random else self.usual)
         framing = Framing(self.bracket, self.pad_to)
         own = (framing, self.embedding, self.vectors, self.unknown)
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)

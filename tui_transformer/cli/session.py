@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tui_transformer.cli.options import Edited, Flags, Inputs
+from tui_transformer.cli.options import Edited, Flags
 from tui_transformer.cli.output import note
 from tui_transformer.errors import UsageError
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from tui_transformer.engine.program import Program
     from tui_transformer.engine.trace import Trace
     from tui_transformer.model import Model
-    from tui_transformer.model.options import Listen, ModelOptions
+    from tui_transformer.model.options import Listen, ModelOptions, Reading
     from tui_transformer.session.session import Session
     from tui_transformer.text.encoding import Encoding
 
 
-def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
+def open_session(flags: Flags, otherwise: Reading | None = None) -> Session:
     """Load the model and read its input; of several sentences one, padded as it is beside the others.
 
     Args:

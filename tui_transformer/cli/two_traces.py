@@ -13,7 +13,7 @@ import numpy as np
 
 from tui_transformer.analysis.two_models import Loss, loss_of
 from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL
-from tui_transformer.cli.options import Flags, Inputs
+from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, emit_json, full_shape, jsonable, runs
 from tui_transformer.cli.session import open_session
 from tui_transformer.diagnosis.dumps import Dump, is_dump_folder, open_dump
@@ -29,7 +29,7 @@ from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.loading import built_in_name
 from tui_transformer.model.local_models import find_model
-from tui_transformer.model.options import batch_of
+from tui_transformer.model.options import Reading, batch_of
 from tui_transformer.records import dataclass
 from tui_transformer.report.differences import TOLERANCE, Difference, compare_blocks
 from tui_transformer.report.numbers import aligned, precise
@@ -174,7 +174,7 @@ def _other(flags: Flags, where: str, one: Computed) -> Computed:
 
 
 def _computed(flags: Flags) -> Computed:
-    session = open_session(flags, Inputs())
+    session = open_session(flags, Reading())
     return Computed(session.trace, session.model)
 
 
