@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tui_transformer.survey.running import Job, Progress
     from tui_transformer.survey.work import Dictionary
 
-SECONDS = 0.2
-"""Between two lines that say how far it is."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
@@ -204,14 +201,11 @@ class Line:
     """One line on standard error that says how far it is."""
 
     def __init__(self, total: int | None) -> None:
-        self._total, self._started, self._told = total, time.monotonic(), 0.0
+        self._total, self._started, self._line = total, time.monotonic(), terminal.Line(notes=False)
 
     def tell(self, now: Progress) -> None:
         """Say it, a few times a second."""
-        at = time.monotonic()
-        if at - self._told >= SECONDS:
-            self._told = at
-            terminal.show(self.text(now, at - self._started))
+        self._line.tell(self.text(now, time.monotonic() - self._started))
 
     def text(self, now: Progress, seconds: float) -> str:
         """The line, after so many seconds."""

@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TypeVar
@@ -43,6 +44,9 @@ def choose_threads() -> None:
 
 
 CLEAR = "\r\x1b[K"
+OFTEN, SELDOM = 0.1, 10.0
+"""Seconds between two lines that say how far work is: on a terminal, and elsewhere."""
+
 Item = TypeVar("Item")
 
 
@@ -52,6 +56,34 @@ def show(text: str | None) -> None:
         width = shutil.get_terminal_size().columns - 1
         sys.stderr.write(CLEAR + ("" if text is None else fit(visible(text), width).rstrip()))
         sys.stderr.flush()
+
+
+class Line:
+    """How far work is: one line that is rewritten on a terminal; elsewhere a note now and then, or none."""
+
+    def __init__(self, *, notes: bool = True) -> None:
+        self._notes, self._told, self._open = notes, 0.0, False
+
+    def tell(self, text: str, *, now: bool = False) -> None:
+        """Say it, unless something was said just before; `now` at once, as what comes between."""
+        at, rewrites = time.monotonic(), sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        if not now and at - self._told <= (OFTEN if rewrites else SELDOM):
+            return
+        self._told = self._told if now else at
+        if rewrites:
+            show(text)
+            self._open = True
+        elif self._notes:
+            from tui_transformer.cli.output import note
+
+            note(text)
+
+    def close(self) -> None:
+        """Leave the line: what is said next stands below it."""
+        if self._open:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+            self._open = False
 
 
 @contextlib.contextmanager

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
-import shutil
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,11 +12,11 @@ import typer
 
 from tui_transformer.cli.options import SIZES, Flags
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.terminal import show, stopping
+from tui_transformer.cli.terminal import OFTEN, Line, show, stopping
 from tui_transformer.cli.typer_layer import argument, flag, like, option
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, field
-from tui_transformer.text.display import fit, visible
+from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.learning.log import Epoch, Log
@@ -31,8 +28,6 @@ WITH_FEATURES = (*OF_FEATURES, "file", "recipe", "out", "model", "steps", "batch
 """The options that learning a dictionary of features has."""
 
 OF_A_NEW_MODEL = ("architecture", *SIZES)
-SECONDS_BETWEEN_LINES = 10.0
-SECONDS_BETWEEN_DRAWINGS = 0.1
 FEW_EPOCHS = 100
 """Epochs of a run that are all told."""
 
@@ -190,16 +185,15 @@ class Train:
         own = vars(self)
         names = {"k": "active", "steps": "steps", "batch": "batch", "rate": "learning_rate", "seed": "seed"}
         asked = {name: own[option] for name, option in names.items() if own[option] is not None}
-        plan, model, told = Plan(self.at, count, **asked), Model.load(model_name, device=own["device"] or "auto"), 0.0
+        plan, model, line = (
+            Plan(self.at, count, **asked),
+            Model.load(model_name, device=own["device"] or "auto"),
+            Line(),
+        )
 
         def report(step: int, left: float) -> None:
-            nonlocal told
-            line = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
-            if sys.stderr.isatty():
-                show(line)
-            elif time.monotonic() - told > SECONDS_BETWEEN_LINES or step == plan.steps:
-                told = time.monotonic()
-                note(line)
+            said = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
+            line.tell(said, now=step == plan.steps)
 
         with stopping() as stop:
             learned = learn(model, self._texts(), plan, report, lambda: stop)
@@ -239,13 +233,13 @@ class Train:
         if embedding is not None and embedding.vectors is not None and words is not None:
             note(embedding.vectors.said(words))
         progress = Progress(trainer.settings.steps, trainer.step)
-        with stopping() as stop, contextlib.closing(progress):
+        with stopping() as stop, contextlib.closing(progress.line):
             while not trainer.done:
                 begun.step(log, progress.show)
                 if log.epoch is not None:
                     progress.end_epoch(log.epoch)
                 if stop:  # save, say how to go on, and end as a signal does
-                    progress.close()
+                    progress.line.close()
                     begun.save()
                     again = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
                     again += ["--log", str(self.log)] if self.log else []
@@ -288,32 +282,21 @@ def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
 
 @dataclass
 class Progress:
-    """Progress on standard error: one line that is rewritten on a terminal, a line now and then elsewhere."""
+    """Progress on standard error: where it is now and then, and what is measured and every epoch on lines that stay."""
 
     steps: int
     first: int
     started: float = field(default_factory=time.monotonic)
-    told: float = 0.0
     told_epoch: float = 0.0
-    open: bool = False
     last: tuple[Record, Measured | None] | None = None
-
-    @property
-    def rewrites(self) -> bool:
-        """Whether standard error is a terminal that can."""
-        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    line: Line = field(default_factory=Line)
 
     def show(self, record: Record, measured: Measured | None) -> None:
         """Tell how far it is."""
         self.last = record, measured
-        now, line = time.monotonic(), self._line(record, measured)
-        if self.rewrites:
-            if measured is not None or now - self.told > SECONDS_BETWEEN_DRAWINGS:
-                self._rewrite(line, end="\n" if measured is not None else "")
-                self.told = now
-        elif measured is not None or now - self.told > SECONDS_BETWEEN_LINES:
-            note(line)
-            self.told = now
+        self.line.tell(self._line(record, measured), now=measured is not None)
+        if measured is not None:
+            self.line.close()
 
     def end_epoch(self, epoch: Epoch) -> None:
         """Tell the means of an epoch: of every one where they are few, of many short ones now and then."""
@@ -321,13 +304,11 @@ class Progress:
 
         now, step = time.monotonic(), self.steps if self.last is None else self.last[0].step
         few = epoch.number * self.steps <= FEW_EPOCHS * step
-        if few or now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or step == self.steps:
+        if few or now - self.told_epoch > OFTEN or step == self.steps:
             self.told_epoch = now
-            line = f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {in_percent(epoch.accuracy, '.2%')}"
-            if self.rewrites:
-                self._rewrite(line, end="\n")
-            else:
-                note(line)
+            right = in_percent(epoch.accuracy, ".2%")
+            self.line.tell(f"epoch {epoch.number:,}: loss {epoch.loss:.4f}, right answers {right}", now=True)
+            self.line.close()
 
     def _line(self, record: Record, measured: Measured | None) -> str:
         """The most important first: a narrow terminal cuts the rest."""
@@ -342,15 +323,3 @@ class Progress:
             shares = f"accuracy {measured.accuracy:.3f}, perplexity {measured.perplexity:.4g}"
             return " · ".join((step, loss, f"validation loss {measured.loss:.4f}, {shares}", left, speed, *rest))
         return " · ".join((step, left, speed, loss, f"accuracy {record.accuracy:.3f}", *rest))
-
-    def _rewrite(self, line: str, end: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{fit(line, width)}\x1b[K{end}")
-        sys.stderr.flush()
-        self.open = not end
-
-    def close(self) -> None:
-        """Leave the line that is rewritten."""
-        if self.open:
-            sys.stderr.write("\n")
-            self.open = False

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.terminal import cleared, show
+from tui_transformer.cli.terminal import Line, cleared, show
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
 from tui_transformer.records import dataclass
@@ -18,9 +17,6 @@ from tui_transformer.text.display import fit, visible
 if TYPE_CHECKING:
     from tui_transformer.text.build import Built
     from tui_transformer.text.vocabulary_rules import Specials, WordRule
-
-OFTEN = 0.1
-"""Seconds between two looks at the progress."""
 
 FIRST = 8
 """Of the most frequent entries in the summary."""
@@ -129,14 +125,12 @@ def _progress(files: Sequence[Path]) -> Callable[[int], None]:
     from tui_transformer.machine import readable
 
     total = sum(path.stat().st_size for path in files if is_file(path))
-    done, shown = 0, time.monotonic()
+    line, done = Line(notes=False), 0
 
     def read(count: int) -> None:
-        nonlocal done, shown
+        nonlocal done
         done += count
-        if time.monotonic() - shown > OFTEN:
-            shown = time.monotonic()
-            show(f"read {readable(done)} of {readable(total)}" if total else f"read {readable(done)}")
+        line.tell(f"read {readable(done)} of {readable(total)}" if total else f"read {readable(done)}")
 
     return read
 
