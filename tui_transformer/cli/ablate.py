@@ -62,7 +62,7 @@ class Ablate(Featured):
         program, means = session.trace.program, self._means(session, targets)
         edits = [edit for target in targets for edit in target.edits(program, mean=self.mean, means=means)]
         what = [f"{target} set to {self._set_to()}" for target in targets]
-        emit_experiment(session, what, edits, self.position, self, self.format)
+        emit_experiment(session, what, edits, self, self.format)
 
     def _set_to(self) -> str:
         if self.mean_of is not None:

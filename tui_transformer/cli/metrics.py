@@ -14,6 +14,7 @@ from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
 from tui_transformer.analysis.score import text_targets
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
+from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import LOGITS, ONE_LABEL, Gradients, gradients
@@ -33,7 +34,7 @@ from tui_transformer.text.vocabulary import Vocabulary
 
 
 class Measuring(Protocol):
-    """A request: the name of a metric, the words that it is about, and the right token at every position."""
+    """A request: a metric's name, the words that it is about, the right token at every position, where it is read."""
 
     @property
     def metric(self) -> MetricName | None: ...
@@ -41,6 +42,8 @@ class Measuring(Protocol):
     def tokens(self) -> str | None: ...
     @property
     def targets(self) -> str | None: ...
+    @property
+    def position(self) -> str | None: ...
 
 
 def chosen(session: Session, request: Measuring) -> Metric | None:
@@ -116,17 +119,24 @@ def said_of(session: Session, metric: Metric, positions: range) -> str:
 # Gradients
 
 
-def gradients_of_chosen(session: Session, request: Measuring, position: str | None) -> Gradients:
-    """The gradients of the metric that was chosen; its value is said."""
-    metric, positions = chosen(session, request), positions_of(session, position)
-    computed = gradients_of(session.trace, metric or Metric("divergence"), positions)
-    said = metric.said(session.labels.word) if metric is not None else ""
-    note(f"{said} {computed.loss:.7g}, read at {where(session, positions)}")
-    return computed
+def gradients_of_chosen(session: Session, trace: Trace, request: Measuring) -> tuple[Gradients, tuple[int, ...]]:
+    """The gradients of the metric that was chosen, else of the cross-entropy on the targets, which are given back.
+
+    What was computed is said in a line.
+    """
+    if request.metric is None and request.tokens is None:
+        targets = parse_targets(request.targets)
+        return _backward(trace, targets), targets
+    if trace is not session.trace:
+        raise UsageError("a metric is of one sentence: give one")
+    metric = chosen(session, request) or Metric("divergence")
+    positions = positions_of(session, request.position)
+    computed = gradients_of(trace, metric, positions)
+    note(f"{metric.said(session.labels.word)} {computed.loss:.7g}, read at {where(session, positions)}")
+    return computed, ()
 
 
-def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
-    """The gradients of the mean cross-entropy, and one line about it."""
+def _backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
     if LOGITS not in trace.program.by_name:
         raise InputError(f"this model has no {LOGITS}: without them there is no loss, and no gradients")
     if len(trace.program.axes(LOGITS)) < 2:
@@ -188,14 +198,14 @@ def effect_data(effect: Effect) -> dict[str, float | None]:
 
 
 def emit_experiment(
-    session: Session, what: Sequence[str], edits: Sequence[Change], position: str | None, request: Measuring, form: str
+    session: Session, what: Sequence[str], edits: Sequence[Change], request: Measuring, form: str
 ) -> None:
     """Write what some edits, named in `what`, change: the steps that they reach, and the answer before and after.
 
     As text or JSON; as CSV the steps alone.
     """
     trace, edited = session.trace, session.trace.edited(edits)
-    metric, positions = chosen(session, request), positions_of(session, position)
+    metric, positions = chosen(session, request), positions_of(session, request.position)
     for each in (trace, edited):
         each.compute(before=lambda step: show(step.name))
     reached = trace.program.downstream(edit.name for edit in edited.edits[len(trace.edits) :])

@@ -110,7 +110,7 @@ class Patch(Featured):
         parts = (("rows", self.rows), ("heads", self.head))
         part = "".join(f", {name} {given}" for name, given in parts if given is not None)
         what = [f"{names[0]}{part} from {self.from_text or self.from_ids}"]
-        emit_experiment(session, what, patches, self.position, self, self.format)
+        emit_experiment(session, what, patches, self, self.format)
 
     def _other(self, session: Session) -> Trace:
         """The other sentence, framed, paired and masked alike, with the same edits and what a decoder has written."""

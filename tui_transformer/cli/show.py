@@ -200,15 +200,10 @@ class Gradient(Values):
 
     def __init__(self, session: Session, request: Show) -> None:
         """Go back from the loss or the metric; its value is said."""
-        from tui_transformer.cli.metrics import backward, gradients_of_chosen
+        from tui_transformer.cli.metrics import gradients_of_chosen
 
         super().__init__(session)
-        self._targets: tuple[int, ...] = ()
-        if request.metric is None and request.tokens is None:
-            self._targets = parsing.parse_targets(request.targets)
-            self._gradients = backward(session.trace, self._targets)
-        else:
-            self._gradients = gradients_of_chosen(session, request, request.position)
+        self._gradients, self._targets = gradients_of_chosen(session, session.trace, request)
 
     def views(self, names: Sequence[str], head: int | None) -> list[View]:
         """A view of each name that has a gradient; InputError where none has."""

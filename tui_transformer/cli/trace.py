@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tui_transformer.cli.options import Edited, Flags, Metric, Position, TableFormat, Targets, Tokens
 from tui_transformer.cli.output import Row, Table, emit, full_shape, note, runs
-from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import loaded, open_session, trace_of_all
 from tui_transformer.cli.terminal import counted
 from tui_transformer.cli.typer_layer import flag, option, option_name, required
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from tui_transformer.engine.trace import Trace as Forward
     from tui_transformer.model import Model
     from tui_transformer.report.export import Blocks
-    from tui_transformer.session.session import Session
 
 
 GRADIENT = "gradient/"
@@ -59,7 +57,12 @@ class Trace(Edited):
         self._check_gradients()
         session = open_session(self)
         trace = trace_of_all(session)
-        arrays = dict(_arrays(trace, self._gradients(session, trace)))
+        computed = None
+        if self.gradients:
+            from tui_transformer.cli.metrics import gradients_of_chosen
+
+            computed, _ = gradients_of_chosen(session, trace, self)
+        arrays = dict(_arrays(trace, computed))
         names = list(arrays) if self.steps is None else _matching(list(arrays), self.steps)
         written: dict[str, Host | Blocks] = {name: arrays[name] for name in names}
         visible = trace.givens.get(VISIBLE)
@@ -89,17 +92,6 @@ class Trace(Edited):
             raise UsageError(
                 "--targets, --tokens and --metric are what gradients are computed from: give --gradients too"
             )
-
-    def _gradients(self, session: Session, trace: Forward) -> Gradients | None:
-        if not self.gradients:
-            return None
-        from tui_transformer.cli.metrics import backward, gradients_of_chosen
-
-        if self.metric is None and self.tokens is None:
-            return backward(trace, parse_targets(self.targets))
-        if trace is not session.trace:
-            raise UsageError("a metric is of one sentence: give one")
-        return gradients_of_chosen(session, self, self.position)
 
 
 def _arrays(trace: Forward, computed: Gradients | None) -> Iterator[tuple[str, Host | Blocks]]:
