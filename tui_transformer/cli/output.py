@@ -96,12 +96,18 @@ def page(*, everything: bool) -> Page:
     return text.Page(width=shutil.get_terminal_size().columns) if sys.stdout.isatty() else text.DEFAULT_PAGE
 
 
-def emit_view(view: View, form: str, *, everything: bool = False) -> None:
-    """Write a matrix in a format."""
+def emit_view(view: View, form: str | None, out: Path | None = None, *, everything: bool = False) -> None:
+    """Write a matrix in a format; None for text, or for what the name of the file says."""
     from tui_transformer.report import text
-    from tui_transformer.report.export import FORMATS
+    from tui_transformer.report.export import FORMATS, export
 
-    emit([text.render(view, page(everything=everything))] if form == "text" else FORMATS[form](view))
+    if out is not None and form is None:
+        export(view, out)
+        note(f"wrote {out}")
+    elif form in (None, "text"):
+        deliver([text.render(view, page(everything=everything or out is not None))], out)
+    else:
+        deliver(FORMATS[form](view), out)
 
 
 def note(message: str) -> None:

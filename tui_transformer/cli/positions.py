@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli.output import Table, deliver, note
+from tui_transformer.cli.output import Table, deliver, emit_view
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
@@ -90,19 +90,13 @@ class Positions:
 
     def _table(self) -> None:
         from tui_transformer.analysis.positions import encoding
-        from tui_transformer.report.export import FORMATS, export
 
         columns = self._columns(self.part)
         table = encoding(self.d_model, self.count)
         if self.chart:
             self._deliver_chart(_waves(table, columns))
             return
-        view, form = _view(table, columns, self.part), self._form()
-        if form == "npz" and self.out is not None:
-            export(view, self.out)
-            note(f"wrote {self.out}")
-        else:
-            deliver(FORMATS[form](view), self.out)
+        emit_view(_view(table, columns, self.part), self.format, self.out, everything=True)
 
     def _write_files(self, folder: Path) -> None:
         """Sines and cosines apart: their numbers as text, and their curves as figures."""

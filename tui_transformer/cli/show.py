@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import parsing
 from tui_transformer.cli.options import Edited, Featured, Metric, Position, Targets, Tokens
-from tui_transformer.cli.output import deliver, json_text, note, page
+from tui_transformer.cli.output import deliver, emit_view, json_text, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
@@ -63,21 +63,19 @@ class Show(Featured):
             deliver(self._list(session.trace.program), self.out)
             return
         from tui_transformer.engine.names import find
-        from tui_transformer.report import export, text
+        from tui_transformer.report import text
 
         shown = Gradient(session, self) if self.gradient else Values(session)
         program = session.trace.program
         views = shown.views(find((*program.names, *program.weights), self.step), self._head())
         if self.explain is not None:
             deliver(self._explained(shown, _single(views, "--explain"), self.explain), self.out)
-        elif self.out is not None and self.format is None:
-            export.export(_single(views, f"--out {self.out}"), self.out)
-            note(f"wrote {self.out}")
-        elif self.format in (None, "text"):
+        elif self.format == "text" or (self.format is None and self.out is None):
             texts = (text.render(view, self._page()) for view in views)
             deliver(("\n" * (number > 0) + each for number, each in enumerate(texts)), self.out)
         else:
-            deliver(export.FORMATS[self.format](_single(views, f"--format {self.format}")), self.out)
+            asked = f"--out {self.out}" if self.format is None else f"--format {self.format}"
+            emit_view(_single(views, asked), self.format, self.out)
 
     def _check_gradient(self) -> None:
         scalar = self.metric is not None or self.tokens is not None
