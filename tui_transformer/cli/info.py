@@ -23,7 +23,7 @@ from tui_transformer.cli.typer_layer import argument, flag
 from tui_transformer.errors import InputError
 from tui_transformer.machine import THREADS, processors
 from tui_transformer.records import dataclass
-from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
@@ -110,15 +110,13 @@ class Models:
     def run(self) -> None:
         from tui_transformer.model.loading import BUILT_IN
         from tui_transformer.model.local_models import cache_folder, local_models
+        from tui_transformer.report.numbers import aligned
 
         listed = local_models()
         given = {"attention": "attention alone, of given Q, K and V"}
         rows = [(name, "built in", "", given.get(name, "random weights")) for name in BUILT_IN]
         rows += [(each.name, each.source, _size(each.folder), _about(each)) for each in listed]
-        name, source, size = (max(cells(row[column]) for row in rows) for column in range(3))
-        for row in rows:
-            line = f"{fit(row[0], name)}  {fit(row[1], source)}  {fit(row[2], size, 'right')}  {visible(row[3])}"
-            emit([line.rstrip() + "\n"])
+        emit(aligned([(*row[:3], visible(row[3])) for row in rows], right={2}))
         if not listed:
             note(f"no other model is in {visible(str(cache_folder()))} or in an installed package: name a folder")
 

@@ -9,13 +9,13 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass
-from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.engine.axis import Shape
@@ -145,14 +145,11 @@ class Table:
             yield csv_text([self.columns, *present])
 
     def _text(self) -> Iterator[str]:
+        from tui_transformer.report.numbers import aligned
+
         lines = [[self._shown(value) for value in row] for row in self.rows]
-        widths = [max(map(cells, column)) for column in zip(self.columns, *lines, strict=True)]
-        sides: list[Literal["left", "right"]] = [
-            "right" if any(isinstance(value, int | float) for value in column) else "left"
-            for column in zip(*self.rows, strict=True)
-        ] or ["left"] * len(widths)
-        for line in (self.columns, *lines):
-            yield "  ".join(map(fit, line, widths, sides)).rstrip() + "\n"
+        numbers = {i for row in self.rows for i, value in enumerate(row) if isinstance(value, int | float)}
+        yield from aligned([self.columns, *lines], numbers)
         if self.note:
             yield f"\n{visible(self.note)}\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -72,9 +72,10 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table whose columns stand below each other, a line a row; every row has as many texts, safe to show."""
+def aligned(rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
+    """A table whose columns stand below each other, some at the right; every row has as many texts, safe to show."""
     rows = list(rows)
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield "  ".join(fit(text, width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n"
+        padded = (fit(text, widths[i], "right" if i in right else "left") for i, text in enumerate(row))
+        yield "  ".join(padded).rstrip() + "\n"
