@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 REFERENCES = Path(__file__).parent.parent / "references"
 
 
@@ -36,6 +38,19 @@ class Ended:
 
 
 Run = Callable[..., Ended]
+
+
+def arrays_of(path: str | Path) -> dict[str, np.ndarray]:
+    """The arrays of a file, by their names in it."""
+    with np.load(path, allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def traced(run: Run, name: str, *options: str) -> dict[str, np.ndarray]:
+    """The arrays of a trace that the command writes under a name."""
+    run("trace", "--out", f"{name}.npz", *options, code=0)
+    return arrays_of(f"{name}.npz")
+
 
 OF_A_MODEL = frozenset(
     {"ablate", "answer", "attribute", "circuits", "diff", "heads", "lens", "links", "patch", "rollout", "show", "trace"}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, traced
 
 SCALED = "encoder.0.self_attention.scaled"
 SIZES, IDS = ("--heads", "4"), ("--model", "encoder", "--ids", "1,2,3")
@@ -23,17 +23,10 @@ SIZES, IDS = ("--heads", "4"), ("--model", "encoder", "--ids", "1,2,3")
 @pytest.fixture
 def wrong(run: Run, tmp_path: Path) -> Path:
     """A trace whose scores are divided by √d_model."""
-    arrays = traced(run, tmp_path, "right", *SIZES)
+    arrays = traced(run, "right", *SIZES)
     arrays[SCALED] = arrays["encoder.0.self_attention.scores"] / np.float32(np.sqrt(8))
     np.savez(tmp_path / "wrong.npz", **arrays)
     return tmp_path / "wrong.npz"
-
-
-def traced(run: Run, folder: Path, name: str, *options: str) -> dict[str, np.ndarray]:
-    """The arrays of a trace that the command writes under a name."""
-    assert run("trace", "--out", f"{name}.npz", *options).code == 0
-    with np.load(folder / f"{name}.npz") as archive:
-        return dict(archive)
 
 
 def test_two_traces_are_compared_in_either_format_that_is_written_and_in_bf16(run: Run, wrong: Path) -> None:
@@ -83,7 +76,7 @@ def test_as_json(run: Run, wrong: Path) -> None:
 
 
 def test_a_log_of_printed_matrices(run: Run, tmp_path: Path) -> None:
-    arrays = traced(run, tmp_path, "a", *IDS)
+    arrays = traced(run, "a", *IDS)
     embedding, positions = arrays["embedding.tokens"], arrays["embedding.positions"]
     with (tmp_path / "run.log").open("w") as file:
         for name, array in (("Embedding", embedding), ("Positional encoding", positions[:, ::-1])):
@@ -110,23 +103,20 @@ def test_a_dump_without_ids_is_compared_on_the_example_and_one_with_names_of_its
     assert "\x1b" not in ended.out + ended.err
 
 
-def test_a_dump_of_several_sentences_is_compared_with_all_of_them_and_one_with_its_own(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_dump_of_several_sentences_is_compared_with_all_of_them_and_one_with_its_own(run: Run) -> None:
     given = ("--model", "encoder", "--text", "the waves crashed", "--text", "the shore")
-    run("trace", "--out", "all.npz", "--steps", "*.query", *given)
-    assert np.load("all.npz")["encoder.0.self_attention.query"].shape[0] == 2
+    arrays = traced(run, "all", "--steps", "*.query", *given)
+    assert arrays["encoder.0.self_attention.query"].shape[0] == 2
     run("diff", "all.npz", *given, code=0)
-    arrays = dict(np.load("all.npz"))
+    np.savez("one.npz", **{name: array[1] for name, array in arrays.items()})
     arrays["encoder.0.self_attention.query"][1, 0, 1, 0] += 1
     np.savez("wrong.npz", **arrays)
     assert "encoder.0.self_attention.query[1, 0, 1, 0] is" in run("diff", "wrong.npz", *given, code=1).out
-    np.savez("one.npz", **{name: array[1] for name, array in np.load("all.npz").items()})
     assert run("diff", "one.npz", *given, "--item", "1").code == 0
 
 
-def test_one_cell_that_is_nan_is_one(run: Run, tmp_path: Path) -> None:
-    arrays = traced(run, tmp_path, "a", *IDS)
+def test_one_cell_that_is_nan_is_one(run: Run) -> None:
+    arrays = traced(run, "a", *IDS)
     arrays["embedding.tokens"][0, 0] = np.nan
     np.savez("nan.npz", **arrays)
     assert "1 cell is NaN." in run("diff", "nan.npz", "encoder", *IDS).out
@@ -145,7 +135,7 @@ def rows(array: np.ndarray) -> str:
 
 
 def test_exit_codes_and_counts(run: Run, tmp_path: Path) -> None:
-    logits = traced(run, tmp_path, "a", *IDS)["output.logits"]
+    logits = traced(run, "a", *IDS)["output.logits"]
     right, unknown = f"Tokens: [1, 2, 3]\nlogits:\n{rows(logits)}", "my matrix:\n1.5 2\n"
     for text, code, said in (
         (right, 0, "same: the step that was compared is the same"),
@@ -162,14 +152,14 @@ def test_exit_codes_and_counts(run: Run, tmp_path: Path) -> None:
     assert "not compared (no step of this name): my matrix" in ended.out
 
 
-def test_traces_of_which_one_holds_more_are_not_all_compared(run: Run, tmp_path: Path) -> None:
-    traced(run, tmp_path, "a", *IDS)
-    traced(run, tmp_path, "b", *IDS, "--steps", "*.query")
+def test_traces_of_which_one_holds_more_are_not_all_compared(run: Run) -> None:
+    traced(run, "a", *IDS)
+    traced(run, "b", *IDS, "--steps", "*.query")
     assert "not all compared: the 1 steps" in run("diff", "a.npz", "b.npz", code=3).out
 
 
 def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None:
-    query = traced(run, tmp_path, "a", *IDS, *SIZES)["encoder.0.self_attention.query"]
+    query = traced(run, "a", *IDS, *SIZES)["encoder.0.self_attention.query"]
     numbers = rows(query.transpose(1, 0, 2).reshape(3, -1))
     (tmp_path / "run.log").write_text(f"Tokens: [1, 2, 3]\nd_model: 8\nLayer 1\nQ:\n{numbers}odd:\n1.5 2\n")
     ended = run("diff", "run.log", "encoder", *SIZES, "--matched", code=3)
@@ -193,7 +183,7 @@ def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None
 def test_the_sentence_that_is_wrong_is_said(run: Run, tmp_path: Path) -> None:
     text = ""
     for i, ids in enumerate(("1,2,3", "4,5")):
-        logits = traced(run, tmp_path, str(i), "--model", "encoder", "--ids", ids)["output.logits"]
+        logits = traced(run, str(i), "--model", "encoder", "--ids", ids)["output.logits"]
         text += f"Tokens: [{ids}]\nlogits:\n{rows(logits + 0.1 * i)}"
     (tmp_path / "run.log").write_text(text)
     assert "sentence 2: output.logits differs first" in run("diff", "run.log", "encoder", code=1).out

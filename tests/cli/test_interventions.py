@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, traced
 from safetensors.numpy import load_file
 
 from tui_transformer.analysis.effects import effects
@@ -267,8 +267,7 @@ def test_commands_compute_with_the_edits(run: Run) -> None:
     edited = trace.edited([Set(name, 0.0, heads=range(2, 3)), Scale("0.output", 0.5, rows=range(1, 2))])
     shown = run("show", "output.logits", *EDITED, *edit, "--format", "json").json
     np.testing.assert_allclose(shown["values"], edited["output.logits"], atol=1e-5)
-    run("trace", *EDITED, *edit, "--out", "run.npz")
-    np.testing.assert_allclose(np.load("run.npz")[name], edited[name], atol=1e-6)
+    np.testing.assert_allclose(traced(run, "run", *EDITED, *edit)[name], edited[name], atol=1e-6)
     heads = [run("heads", *EDITED, *more, "--format", "json").out for more in ((), edit)]
     assert heads[0] != heads[1]
 
@@ -343,10 +342,10 @@ def test_heads_are_set_to_the_mean_of_a_file(run: Run) -> None:
 
 
 def test_a_trace_is_written_as_safetensors_too_and_entropy_says_what_it_leaves_out(run: Run) -> None:
-    run("trace", *EDITED, "--out", "run.npz", "--steps", "*.weights,tokens")
+    one = traced(run, "run", *EDITED, "--steps", "*.weights,tokens")
     ended = run("trace", *EDITED, "--out", "run.safetensors", "--steps", "*.weights,tokens", "--budget", "0")
     assert "wrote run.safetensors: 3 steps" in ended.err
-    one, other = dict(np.load("run.npz")), load_file("run.safetensors")
+    other = load_file("run.safetensors")
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert "(without the 2 queries that see fewer than 3 keys)" in run("heads", *EDITED).out

@@ -6,11 +6,10 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, traced
 
 from tui_transformer.cli import explore
 from tui_transformer.explorer import run as explorer_run
@@ -49,13 +48,12 @@ def test_one_of_several_sentences_is_shown_with_the_numbers_of_its_batch(run: Ru
     for item, expected in (("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])):
         assert rows(run, "--text", "the dog bites", "--text", "the cat", "--item", item, *ENCODER) == expected
     batch = ("--ids", "1,2,3;4,5", "--model", "encoder")
-    assert run("trace", "--out", "all.npz", *batch, "--steps", "tokens,encoder.0.output").code == 0
+    arrays = traced(run, "all", *batch, "--steps", "tokens,encoder.0.output")
     shown = run("show", "encoder.0.output", "--format", "json", "--item", "1", *batch).json
-    with np.load("all.npz") as arrays:
-        assert arrays["tokens"].tolist()[0] == [1, 2, 3]
-        assert arrays["tokens"].tolist()[1][:2] == [4, 5]
-        assert arrays["padding"].astype(int).tolist() == [[1, 1, 1], [1, 1, 0]]
-        np.testing.assert_allclose(shown["values"], arrays["encoder.0.output"][1], atol=1e-6)
+    assert arrays["tokens"].tolist()[0] == [1, 2, 3]
+    assert arrays["tokens"].tolist()[1][:2] == [4, 5]
+    assert arrays["padding"].astype(int).tolist() == [[1, 1, 1], [1, 1, 0]]
+    np.testing.assert_allclose(shown["values"], arrays["encoder.0.output"][1], atol=1e-6)
 
 
 def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:
@@ -113,22 +111,18 @@ def test_a_baseline_is_the_mean_without_padding(run: Run) -> None:
     np.testing.assert_allclose(shares[1], [0.0, 0.0, *shares[0]], atol=1e-6)
 
 
-def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run, tmp_path: Path) -> None:
-    out, bare, without = (str(tmp_path / name) for name in ("trace.npz", "bare.npz", "without.npz"))
-    assert run("trace", "--out", out, *LLAMA, *PADDED).code == 0
-    with np.load(out) as file:
-        assert file["padding"].tolist() == [False, False, True, True, True]
-        np.savez(bare, **{name: file[name] for name in file.files if name != "padding"})
-    ended = run("diff", out, out, *LLAMA)
+def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run) -> None:
+    arrays = traced(run, "trace", *LLAMA, *PADDED)
+    assert arrays.pop("padding").tolist() == [False, False, True, True, True]
+    np.savez("bare.npz", **arrays)
+    ended = run("diff", "trace.npz", "trace.npz", *LLAMA)
     assert (ended.code, "padding" in ended.out) == (0, False)
-    run("diff", str(REFERENCES / "llama"), out, *LLAMA[2:], code=0)
+    run("diff", str(REFERENCES / "llama"), "trace.npz", *LLAMA[2:], code=0)
     # a dump without a mask is compared under the one that is given
-    assert run("diff", bare, *LLAMA).code == 1
-    assert run("diff", bare, *LLAMA, "--mask", "0,0,1,1,1").code == 0
+    assert run("diff", "bare.npz", *LLAMA).code == 1
+    assert run("diff", "bare.npz", *LLAMA, "--mask", "0,0,1,1,1").code == 0
     # a trace without padding has no word of it
-    assert run("trace", "--out", without, *LLAMA, "--ids", "2,12").code == 0
-    with np.load(without) as file:
-        assert "padding" not in file.files
+    assert "padding" not in traced(run, "without", *LLAMA, "--ids", "2,12")
 
 
 def test_what_is_patched_from_or_written_on_has_the_same_mask(run: Run) -> None:
@@ -202,12 +196,10 @@ def test_steps_of_both_stacks_are_listed_with_both_lengths(run: Run) -> None:
     assert "the decoder's text is cut: the model reads 3 tokens, 1 are left out" in ended.err
 
 
-def test_a_trace_holds_the_steps_of_both_and_is_the_same_as_its_model(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz", *BOTH)
-    expected = _trace()
-    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
-        assert archive.files == list(expected.names)
-        assert archive["decoder.tokens"].tolist() == [0, 1, 6, 7]
+def test_a_trace_holds_the_steps_of_both_and_is_the_same_as_its_model(run: Run) -> None:
+    arrays, expected = traced(run, "a", *BOTH), _trace()
+    assert list(arrays) == list(expected.names)
+    assert arrays["decoder.tokens"].tolist() == [0, 1, 6, 7]
     ended = run("diff", "a.npz", *MODEL, code=0)
     computed = [name for name in expected.names if not name.endswith("tokens") or "embedding" in name]
     said = f"same: the {len(computed)} steps that were compared are the same, as far as rounding goes\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, arrays_of, traced
 from reference import peak
 from safetensors.numpy import load_file
 
@@ -34,29 +34,25 @@ def test_the_ending_of_a_file_may_be_in_capitals(run: Run, tmp_path: Path) -> No
     assert list(load_file(tmp_path / "a.SAFETENSORS")) == ["tokens"]
 
 
-def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run, tmp_path: Path) -> None:
+def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run) -> None:
     ended = run("trace", "--out", "a.npz", "--text", "the waves crashed")
     assert (ended.code, ended.out) == (0, "")
     assert ended.err.startswith("wrote a.npz: 24 steps")
     trace = Model.load("encoder").trace("the waves crashed")
-    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
-        assert archive.files == list(trace.names)
-        for name in trace.names:
-            np.testing.assert_array_equal(archive[name], trace[name])
+    written = arrays_of("a.npz")
+    assert list(written) == list(trace.names)
+    for name in trace.names:
+        np.testing.assert_array_equal(written[name], trace[name])
     # only the steps that match are written
-    run("trace", "--out", "a.npz", "--steps", "*.sc*")
-    with np.load(tmp_path / "a.npz") as archive:
-        assert archive.files == ["encoder.0.self_attention.scores", SCALED]
+    assert list(traced(run, "a", "--steps", "*.sc*")) == ["encoder.0.self_attention.scores", SCALED]
 
 
 def test_the_same_trace_gives_the_same_bytes_and_the_first_step_that_differs_is_named(run: Run, tmp_path: Path) -> None:
-    run("trace", "--out", "a.npz")
+    arrays = traced(run, "a")
     run("trace", "--out", "b.npz", "--budget", "0")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz"]
     # the first step that differs
-    with np.load(tmp_path / "a.npz") as archive:
-        arrays = {name: archive[name].copy() for name in archive.files}
     arrays[SCALED][2, 4, 1] += 0.5
     arrays["output.logits"][0, 0] += 9
     np.savez(tmp_path / "b.npz", **arrays)
@@ -73,10 +69,8 @@ def test_a_trace_is_the_same_as_itself_and_as_the_model_that_made_it_without_a_b
     ended = run("diff", "a.npz", "--seed", "4", "--dtype", "float64", code=0)
     assert ended.out.endswith("same: the 23 steps that were compared are the same, as far as rounding goes\n")
     # without a budget
-    run("trace", "--out", "a.npz", "--budget", "0")
+    arrays = traced(run, "a", "--budget", "0")
     assert run("diff", "a.npz", "--budget", "0").code == 0
-    with np.load(tmp_path / "a.npz") as archive:
-        arrays = {name: archive[name].copy() for name in archive.files}
     arrays["encoder.0.self_attention.weights"][5, 4, 3] += 0.25
     np.savez(tmp_path / "b.npz", **arrays)
     ended = run("diff", "b.npz", "--budget", "0")
@@ -121,55 +115,51 @@ def trace(run: Run, *options: str, targets: str = TARGETS):
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "encoder-decoder"])
-def test_gradients_of_a_reference_are_those_of_its_independent_implementation(run: Run, tmp_path: Path, name: str):
+def test_gradients_of_a_reference_are_those_of_its_independent_implementation(run: Run, name: str):
     folder = REFERENCES / f"vanilla-{name}"
-    with np.load(folder / "expected.npz") as expected:
-        wanted = {key: expected[key] for key in expected.files}
+    wanted = arrays_of(folder / "expected.npz")
     ids, targets, decoder = (
         ",".join(map(str, wanted.get(key, []))) for key in ("input_ids", "targets", "decoder_input_ids")
     )
     more = ("--decoder-ids", decoder) if decoder else ()
     options = ("--ids", ids, *more, "--dtype", "float64", "--targets", targets)
-    run("trace", "--model", str(folder), "--out", "a.npz", "--gradients", *options, code=0)
-    with np.load(tmp_path / "a.npz") as written:
-        for key in (key for key in wanted if key.startswith("gradient/")):
-            gap = np.abs(written[key] - wanted[key].reshape(written[key].shape)).max()
-            assert gap <= 1e-8 * np.abs(wanted[key]).max() + 1e-15, key
+    written = traced(run, "a", "--model", str(folder), "--gradients", *options)
+    for key in (key for key in wanted if key.startswith("gradient/")):
+        gap = np.abs(written[key] - wanted[key].reshape(written[key].shape)).max()
+        assert gap <= 1e-8 * np.abs(wanted[key]).max() + 1e-15, key
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"])
-def test_every_weight_and_every_step_on_the_way_to_the_loss_has_a_gradient(run: Run, tmp_path: Path, model: str):
+def test_every_weight_and_every_step_on_the_way_to_the_loss_has_a_gradient(run: Run, model: str):
     more = ("--decoder-ids", "1,2,3,4") if model == "encoder-decoder" else ()
     ended = trace(run, "--model", model, *more)
     assert ended.code == 0, ended.err
     listing = run("show", "--model", model, "--format", "csv").table
     weights = {row["name"] for row in listing if row["kind"] == "weight"}
-    with np.load(tmp_path / "a.npz") as file:
-        steps = {name for name in file.files if not name.startswith("gradient/")}
-        gradients = {name.removeprefix("gradient/"): file[name] for name in file.files if name.startswith("gradient/")}
-        assert weights <= set(gradients)
-        without = {"tokens", "decoder.tokens", "embedding.positions", "decoder.embedding.positions"}
-        assert steps - set(gradients) == (without & steps) | {"output.probabilities"}
-        assert all(gradients[name].shape == file[name].shape for name in set(gradients) & steps)
+    file = arrays_of("a.npz")
+    steps = {name for name in file if not name.startswith("gradient/")}
+    gradients = {name.removeprefix("gradient/"): file[name] for name in file if name.startswith("gradient/")}
+    assert weights <= set(gradients)
+    without = {"tokens", "decoder.tokens", "embedding.positions", "decoder.embedding.positions"}
+    assert steps - set(gradients) == (without & steps) | {"output.probabilities"}
+    assert all(gradients[name].shape == file[name].shape for name in set(gradients) & steps)
 
 
-def test_gradients_of_a_logit_difference_are_written_under_the_same_names(run: Run, tmp_path: Path):
+def test_gradients_of_a_logit_difference_are_written_under_the_same_names(run: Run):
     options = ("--model", "decoder", "--ids", "1,2,3,4", "--dtype", "float64")
     ended = run("trace", "--out", "a.npz", *options, "--gradients", "--tokens", "5,6", "--position", "2", code=0)
     assert "less that of" in ended.err
     trace = Model.load("decoder", dtype="float64").trace(ids=[1, 2, 3, 4])
     expected = gradients_of(trace, Metric("difference", (5, 6)), 2)
-    with np.load(tmp_path / "a.npz") as file:
-        for name in ("decoder.0.self_attention.weights", "embedding.tokens.weight"):
-            np.testing.assert_array_equal(file[f"gradient/{name}"], expected.values[name])
+    for name in ("decoder.0.self_attention.weights", "embedding.tokens.weight"):
+        np.testing.assert_array_equal(arrays_of("a.npz")[f"gradient/{name}"], expected.values[name])
     several = run("trace", "--out", "a.npz", "--ids", "1,2;3,4", "--gradients", "--tokens", "5", code=2)
     assert "a metric is of one sentence" in several.err
 
 
-def test_the_loss_is_said_and_is_the_mean_cross_entropy(run: Run, tmp_path: Path):
+def test_the_loss_is_said_and_is_the_mean_cross_entropy(run: Run):
     ended = trace(run)
-    with np.load(tmp_path / "a.npz") as file:
-        shares = file["output.probabilities"]
+    shares = arrays_of("a.npz")["output.probabilities"]
     loss = -np.mean([np.log(shares[row, target]) for row, target in ((0, 5), (1, 3), (3, 6))])
     first, second = ended.err.splitlines()
     assert first.endswith(": mean cross-entropy in nats over 3 of 4 positions")
@@ -178,18 +168,13 @@ def test_the_loss_is_said_and_is_the_mean_cross_entropy(run: Run, tmp_path: Path
     assert ended.out == ""
 
 
-def test_a_pattern_is_for_steps_and_their_gradients(run: Run, tmp_path: Path):
+def test_a_pattern_is_for_steps_and_their_gradients(run: Run):
     trace(run, "--steps", "*.scaled")
-    with np.load(tmp_path / "a.npz") as file:
-        name = "encoder.0.self_attention.scaled"
-        assert file.files == [name, f"gradient/{name}"]
+    assert list(arrays_of("a.npz")) == [SCALED, f"gradient/{SCALED}"]
     trace(run, "--steps", "gradient/*.query.weight")
-    with np.load(tmp_path / "a.npz") as file:
-        assert file.files == ["gradient/encoder.0.self_attention.query.weight"]
+    assert list(arrays_of("a.npz")) == ["gradient/encoder.0.self_attention.query.weight"]
     # without gradients nothing else is written
-    run("trace", "--out", "a.npz", "--ids", "1,2,3,4")
-    with np.load(tmp_path / "a.npz") as file:
-        assert not [name for name in file.files if name.startswith("gradient/")]
+    assert not [name for name in traced(run, "a", "--ids", "1,2,3,4") if name.startswith("gradient/")]
 
 
 # `show --gradient`

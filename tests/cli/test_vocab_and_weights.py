@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, arrays_of
 
 import tui_transformer
 from tui_transformer.model import Model
@@ -207,9 +207,8 @@ def test_what_is_exported_opens_and_gives_the_same_answer(run: Run, tmp_path: Pa
     out = tmp_path / "w.npz"
     ended = run("weights", "export", "--model", "encoder", "--seed", "4", "--out", str(out))
     assert (ended.code, "opens it" in ended.err) == (0, False)
-    with np.load(out) as arrays:
-        trace = Model.load("encoder", seed=4, device="cpu").trace(ids=[1])
-        np.testing.assert_array_equal(arrays[TABLE], trace[TABLE])
+    trace = Model.load("encoder", seed=4, device="cpu").trace(ids=[1])
+    np.testing.assert_array_equal(arrays_of(out)[TABLE], trace[TABLE])
 
 
 # The page

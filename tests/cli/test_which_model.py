@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run
+from command_line import REFERENCES, Run, traced
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.cli import options
@@ -119,14 +119,11 @@ def test_an_unknown_word_is_the_vector_0_where_that_is_asked_for(run: Run) -> No
         assert shown == zero
 
 
-def test_a_trace_has_it_and_its_gradient_does_not_reach_the_table(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "zero.npz"
-    arguments = (*ZEBRA, "--unknown", "zero", "--gradients", "--targets", "1,2,3")
-    assert run("trace", "--out", str(out), *arguments).code == 0
-    with np.load(out) as arrays:
-        assert np.abs(arrays["embedding.tokens"]).max(axis=1).tolist()[1] == 0
-        table = arrays["gradient/embedding.tokens.weight"]
-        assert (np.abs(table[[1, 3]]).max() > 0, np.abs(table[0]).max()) == (True, 0)
+def test_a_trace_has_it_and_its_gradient_does_not_reach_the_table(run: Run) -> None:
+    arrays = traced(run, "zero", *ZEBRA, "--unknown", "zero", "--gradients", "--targets", "1,2,3")
+    assert np.abs(arrays["embedding.tokens"]).max(axis=1).tolist()[1] == 0
+    table = arrays["gradient/embedding.tokens.weight"]
+    assert (np.abs(table[[1, 3]]).max() > 0, np.abs(table[0]).max()) == (True, 0)
 
 
 def test_an_unknown_word_is_a_mistake_where_that_is_asked_for(run: Run) -> None:
