@@ -112,74 +112,69 @@ def test_a_port_that_is_taken_is_said(run):
     assert "choose another" in ended.err
 
 
-@pytest.mark.slow
-def test_the_explorer_itself_is_shown_to_a_visitor(environment):
+@contextlib.contextmanager
+def command_served(environment, *options):
+    """The command in a process of its own, once it answers, and its address."""
     pytest.importorskip("textual_serve")
-    import aiohttp
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tui_transformer", "serve", "--model", "question", "--no-token", "--port", str(port)],
-        env=environment,
-    )
-    try:
-        until_served(f"http://127.0.0.1:{port}/")
+    url, command = f"http://127.0.0.1:{port}", [sys.executable, "-m", "tui_transformer", "serve", "--no-token"]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, f"--port={port}", *options], env=environment, text=True, **streams) as server:
+        try:
+            end = time.monotonic() + 120
+            while not answers(url):
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            yield server, url
+        finally:
+            server.kill()
+
+
+def answers(url: str) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:  # noqa: S310 - our own
+        return answer.status == 200
+    return False
+
+
+@pytest.mark.slow
+def test_the_explorer_itself_is_shown_to_a_visitor(environment):
+    with command_served(environment, "--model", "question") as (server, url):
+        import aiohttp
 
         async def visit() -> bytes:
-            seen = b""
-            async with (
-                aiohttp.ClientSession() as session,
-                session.ws_connect(f"http://127.0.0.1:{port}/ws?width=120&height=36") as socket,
-            ):
+            seen, size = b"", "width=120&height=36"
+            async with aiohttp.ClientSession() as client, client.ws_connect(f"{url}/ws?{size}") as page:
                 end = time.monotonic() + 120
                 while b"Feed-forward" not in seen:
                     assert time.monotonic() < end
-                    message = await socket.receive(timeout=120)
+                    message = await page.receive(timeout=120)
                     seen += message.data if isinstance(message.data, bytes) else b""
             return seen
 
         assert b"sailor" in asyncio.run(visit())
-    finally:
         server.send_signal(signal.SIGINT)
         server.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_and_its_sessions_in_order(environment, number):
-    pytest.importorskip("textual_serve")
-    import aiohttp
+    with command_served(environment) as (server, url):
+        import aiohttp
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tui_transformer", "serve", "--no-token", "--port", str(port)]
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    until_served(f"http://127.0.0.1:{port}/")
+        async def visit() -> int | None:
+            async with aiohttp.ClientSession() as client, client.ws_connect(f"{url}/ws") as page:
+                await page.receive(timeout=60)
+                server.send_signal(number)
+                while (await page.receive(timeout=60)).type != aiohttp.WSMsgType.CLOSE:
+                    pass
+                return page.close_code
 
-    async def visit() -> int | None:
-        async with aiohttp.ClientSession() as client, client.ws_connect(f"http://127.0.0.1:{port}/ws") as page:
-            await page.receive(timeout=60)
-            server.send_signal(number)
-            while (await page.receive(timeout=60)).type != aiohttp.WSMsgType.CLOSE:
-                pass
-            return page.close_code
-
-    assert asyncio.run(visit()) == 1012
-    _, said = server.communicate(timeout=60)
+        assert asyncio.run(visit()) == 1012
+        _, said = server.communicate(timeout=60)
     assert server.returncode == 128 + number
     assert "Traceback" not in said
-
-
-def until_served(url: str) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:  # noqa: S310 - our own
-            if answer.status == 200:
-                return
-        time.sleep(0.2)
-    raise AssertionError(url)
 
 
 # Visitors
