@@ -35,7 +35,7 @@ class Answer(Edited):
     format: TableFormat = "text"
 
     def run(self) -> None:
-        from tui_transformer.cli.metrics import has_answers
+        from tui_transformer.cli.metrics import has_answers, positions_of
         from tui_transformer.learning.recipes import answers_first
 
         session = open_session(self)
@@ -46,7 +46,8 @@ class Answer(Edited):
         if not has_answers(session.trace):
             raise InputError(f"{session.model.name} has no output head: it has no answer in words")
         first = answers_first(session.model.folder)
-        rows = list(self._words(session, self._positions(session, first=first)))
+        positions = positions_of(session, self.position or ("0" if first else "all"))
+        rows = list(self._words(session, positions))
         note = f"probability = softmax({LOGITS} ÷ {self.temperature:g})"
         note += "; this model was trained to answer at the first token" * first
         columns = ("position", "of", "rank", "id", "word", "logit", "probability")
@@ -68,16 +69,6 @@ class Answer(Edited):
                 share = None if shares is None else float(shares[position, number])
                 place = None if math.isnan(row[number] if share is None else share) else rank
                 yield *of, place, number, label(number), float(row[number]), share
-
-    def _positions(self, session: Session, *, first: bool) -> range:
-        """Those that were asked for; else all real tokens, or the one where the model answers."""
-        from tui_transformer.cli.metrics import parse_positions
-
-        positions = parse_positions(self.position or ("0" if first else "all"), session.trace)
-        size = session.trace.program.shape(LOGITS)[0]
-        if positions is None or positions.stop > size:
-            raise InputError(f"there is no position {self.position}: use 0 to {size - 1}")
-        return positions
 
     def _words(self, session: Session, positions: range) -> Iterator[Row]:
         from tui_transformer.analysis.score import likely_at
@@ -166,9 +157,7 @@ class Score(Edited):
         positions, words = program.shape(LOGITS)
         if self.targets is None:
             return text_targets(session.trace, session.predicted)
-        targets = parse_targets(self.targets)
-        if len(targets) != positions:
-            raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
+        targets = parse_targets(self.targets, positions)
         for target in targets:
             if not NOT_COUNTED <= target < words:
                 raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")

@@ -125,8 +125,7 @@ def gradients_of_chosen(session: Session, trace: Trace, request: Measuring) -> t
     What was computed is said in a line.
     """
     if request.metric is None and request.tokens is None:
-        targets = parse_targets(request.targets)
-        return _backward(trace, targets), targets
+        return _backward(trace, request)
     if trace is not session.trace:
         raise UsageError("a metric is of one sentence: give one")
     metric = chosen(session, request) or Metric("divergence")
@@ -136,18 +135,17 @@ def gradients_of_chosen(session: Session, trace: Trace, request: Measuring) -> t
     return computed, ()
 
 
-def _backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
+def _backward(trace: Trace, request: Measuring) -> tuple[Gradients, tuple[int, ...]]:
     if LOGITS not in trace.program.by_name:
         raise InputError(f"this model has no {LOGITS}: without them there is no loss, and no gradients")
     if len(trace.program.axes(LOGITS)) < 2:
         raise InputError(ONE_LABEL)
     positions = trace.program.shape(LOGITS)[0]
-    if len(targets) != positions:
-        raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
+    targets = parse_targets(request.targets, positions)
     computed = gradients(trace, [targets])
     of = f"{computed.counted} of {positions} position{'s' * (positions != 1)}"
     note(f"loss {computed.loss:.7g}: mean cross-entropy in nats over {of}")
-    return computed
+    return computed, targets
 
 
 # Experiments: a trace with and without edits, the steps that changed, and the answer before and after

@@ -7,7 +7,7 @@ import re
 
 import typer
 
-from tui_transformer.errors import UsageError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.machine import parse_size
 
 
@@ -22,9 +22,12 @@ def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
     return tuple(map(int, pieces))
 
 
-def parse_targets(text: str | None) -> tuple[int, ...]:
-    """The token IDs of `--targets`, where a minus sign of typography is one, too."""
-    return parse_ids((text or "").replace("−", "-"), "--targets")
+def parse_targets(text: str | None, positions: int) -> tuple[int, ...]:
+    """The token IDs of `--targets`, one for every position, where a minus sign of typography is one, too."""
+    targets = parse_ids((text or "").replace("−", "-"), "--targets")
+    if len(targets) != positions:
+        raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
+    return targets
 
 
 def parse_mask(text: str) -> tuple[int, ...]:
@@ -77,7 +80,6 @@ def models(incomplete: str) -> list[str]:
 
 def steps(context: typer.Context, incomplete: str) -> list[str]:
     """The steps and weights of the model that the line names; none where it cannot be loaded."""
-    from tui_transformer.errors import InputError
     from tui_transformer.model import Model
 
     try:
