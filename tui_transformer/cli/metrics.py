@@ -86,21 +86,14 @@ def _token_id(vocabulary: Vocabulary | None, size: int, word: str) -> int:
 # Where the answer is read
 
 
-def parse_positions(text: str | None, trace: Trace) -> range | None:
-    """`--position`: a number, "last" or "all"; None where the default is meant."""
-    if text is None:
-        return None
-    if text in ("last", "all"):
-        counted = counted_positions(trace)
-        return counted if text == "all" else counted[-1:]
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError(f"--position {text[:40]!r} is not a position: write a number from 0, last or all")
-    return range(int(text), int(text) + 1)
-
-
 def positions_of(session: Session, text: str | None) -> range:
-    """The positions of `--position`, by default where the model answers."""
-    return answer_positions(session.trace, parse_positions(text, session.trace), folder=session.model.folder)
+    """The positions of `--position`, a number, "last" or "all"; by default where the model answers."""
+    if text in ("last", "all"):
+        counted = counted_positions(session.trace)
+        return counted if text == "all" else counted[-1:]
+    if text is not None and not re.fullmatch(r"[0-9]{1,9}", text):
+        raise UsageError(f"--position {text[:40]!r} is not a position: write a number from 0, last or all")
+    return answer_positions(session.trace, None if text is None else int(text), folder=session.model.folder)
 
 
 def where(session: Session, positions: range) -> str:
