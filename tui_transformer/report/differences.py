@@ -85,9 +85,8 @@ def compare(name: str, first: Host, second: Host, tolerance: float) -> Differenc
         relative = np.where(gap == 0, 0.0, np.where(np.isfinite(gap), gap / size, np.inf))
         beyond = bool(((gap > tolerance * np.maximum(1.0, size)) | np.isinf(gap)).any())
     index = np.unravel_index(int(gap.argmax()), gap.shape)
-    place = tuple(int(i) for i in index)
     values = float(a[index]), float(b[index])
-    return Difference(name, shapes, beyond, float(gap[index]), float(relative.max()), place, values)
+    return Difference(name, shapes, beyond, float(gap[index]), float(relative.max()), tuple(map(int, index)), values)
 
 
 def compare_blocks(
