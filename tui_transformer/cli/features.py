@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tui_transformer.cli.options import Edited, Position, TableFormat
+from tui_transformer.cli.options import Edited, Into, Position, TableFormat
 from tui_transformer.cli.output import Row, Table, Value, emit, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
@@ -57,9 +57,7 @@ class Features(Edited):
         "it reads several.",
         metavar="STEP",
     )
-    into: str | None = option(
-        None, "The step that a transcoder writes; by default the output of the feed-forward layer.", metavar="STEP"
-    )
+    into: Into = None
     replace: bool = flag("The reconstruction goes on in the model's place.")
     token: int | None = option(None, "Only this token, from 0.", min=0)
     feature: str | None = option(

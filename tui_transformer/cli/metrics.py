@@ -11,6 +11,7 @@ import numpy as np
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions, effect
 from tui_transformer.analysis.input_attribution import gradients_of
+from tui_transformer.analysis.measurable import logits_of
 from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
 from tui_transformer.analysis.score import text_targets
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
@@ -50,13 +51,11 @@ def chosen(session: Session, request: Measuring) -> Metric | None:
     """The metric; None where nothing is said. The loss without tokens is on the targets of the sentence."""
     if request.metric is None and request.tokens is None and request.targets is None:
         return None
-    program = session.trace.program
-    if not program.logits:
-        raise InputError("the model has no logits of words: metrics are of these")
+    program, logits = session.trace.program, logits_of(session.trace)
     tokens = token_ids(session.model, request.tokens)
     targets: tuple[int, ...] = ()
     if request.targets is not None:
-        targets = read_targets(session.model, request.targets, program.shape(program.logits)[0])
+        targets = read_targets(session.model, request.targets, program.shape(logits)[0])
     elif request.metric == "loss" and request.tokens is None and has_loss(program):
         targets = text_targets(session.trace, session.predicted)
     return Metric.of(request.metric, tokens, targets)

@@ -37,6 +37,10 @@ Theme = Annotated[str | None, Option("Colours: dark, light, or one of Textual.",
 Device = Annotated[Literal["auto", "cpu", "gpu"], Option("Where to compute.")]
 Dtype = Annotated[Literal["float32", "float64"], Option("Precision.")]
 Vocabulary = Annotated[str | None, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
+Into = Annotated[
+    str | None,
+    Option("The step that a transcoder writes; by default the output of the feed-forward layer.", metavar="STEP"),
+]
 Position = Annotated[
     str | None,
     Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tui_transformer.cli import parsing, terminal
-from tui_transformer.cli.options import Device, Dtype, Metric, Tokens, Vocabulary
+from tui_transformer.cli.options import Device, Dtype, Into, Metric, Tokens, Vocabulary
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import argument, option, required
 from tui_transformer.errors import InputError, UsageError
@@ -60,9 +60,7 @@ class Survey:
     at: str | None = option(
         None, "The step that it reads; by default that of the hook that the file names.", metavar="STEP"
     )
-    into: str | None = option(
-        None, "The step that a transcoder writes; by default the output of the feed-forward layer.", metavar="STEP"
-    )
+    into: Into = None
     layers: str | None = option(None, "Only these layers. May be given again.", several=True, metavar="0,3-5")
     workers: int | None = option(None, "Processes, each with the model and on one core.  [default: 1]", min=1)
     ray: str | None = option(
