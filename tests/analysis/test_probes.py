@@ -158,12 +158,24 @@ def test_positions_are_counted_from_both_ends_and_labels_may_be_left_out():
         ({"labels": [0, 1] * 5, "kind": "svm"}, "no probe is called 'svm': use ridge"),
         ({"labels": [0, 1] * 5, "position": "last"}, "'last' is no position"),
         ({"labels": [0, 1] * 5, "penalty": 0}, "penalty is more than 0"),
+        ({"labels": [0, 1] * 5, "penalty": np.inf}, "penalty is more than 0, and finite"),
         ({"labels": [0, 1] * 5, "position": 7}, "a token at 7"),
+        ({"labels": [np.nan, *range(9)], "kind": "ridge"}, "a label is NaN or infinity: give None where a text or row"),
+        ({"labels": [np.float32("nan"), *[0, 1, 0] * 3]}, "a label is NaN or infinity"),
     ],
 )
 def test_what_cannot_be_probed_is_said(given: dict, said: str):
     with pytest.raises(InputError, match=said):
         list(probe(data_of(X[:20], 2), **given))
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic", "difference"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_that_overflowed_are_no_probe_that_reads_nothing(kind: str, value: float):
+    rows = X[:20].copy()
+    rows[3, 1] = value
+    with pytest.raises(InputError, match=r"decoder\.3\.output holds NaN or infinity: no probe can be fitted to it"):
+        list(probe(data_of(rows), [0, 1] * 10, kind=kind))
 
 
 def test_a_probe_of_a_model_reads_what_texts_say_and_is_blind_without_its_direction(tmp_path: Path):

@@ -176,8 +176,8 @@ def probe(
     """
     if kind not in FITS:
         raise UsageError(f"no probe is called {kind!r}: use {', '.join(FITS)}")
-    if not 0 < held_out < 1 or not penalty > 0:
-        raise UsageError("held_out is a share between 0 and 1, and penalty is more than 0")
+    if not 0 < held_out < 1 or not 0 < penalty < np.inf:
+        raise UsageError("held_out is a share between 0 and 1, and penalty is more than 0, and finite")
     several = [position] if isinstance(position, int | np.integer | str) else list(position)
     several = [int(each) if isinstance(each, np.integer) else each for each in several]
     wrong = [each for each in several if not isinstance(each, int) and each not in ("mean", "every")]
@@ -235,6 +235,8 @@ def _probe(
         raise InputError(f"{name}: too few texts: of every class there has to be one that is fitted to")
     check_memory(3 * 8 * len(own) * int(np.prod(rows.shape[1:])), f"{name}: its rows take", "use fewer texts")
     x = _values(rows, at, text, position)
+    if not np.isfinite(x).all():
+        raise InputError(f"{name} holds NaN or infinity: no probe can be fitted to it; leave it out, or try float64")
     fit = _Fit(x[~held], y[~held], len(classes), penalty, tell)
     weights, bias = FITS[kind](fit)
     values = x @ weights + bias
@@ -259,7 +261,10 @@ def _chosen(name: str, rows: Rows, labels: list[Label], position: Which) -> tupl
         wanted = wanted & (rows.position == (position if position >= 0 else ends + position))
     at = np.flatnonzero(wanted)
     texts = np.unique(text[at]) if position == "mean" else text[at]
-    return at, texts, [labels[i] for i in (at if of_rows else texts).tolist()]
+    own = [labels[i] for i in (at if of_rows else texts).tolist()]
+    if any(isinstance(each, float | np.floating) and not np.isfinite(each) for each in own):
+        raise InputError("a label is NaN or infinity: give None where a text or row has none")
+    return at, texts, own
 
 
 def _values(rows: Rows, at: Host, texts: Host, position: Which) -> Host:
