@@ -115,6 +115,15 @@ def test_effects_come_one_at_a_time_keep_nothing_and_can_be_ended():
         list(effects(trace, [parse("layer:decoder.0")], positions=range(5, 6)))
 
 
+@pytest.mark.parametrize("positions", [range(0, 4, 2), range(3, 0, -1), [0, 2], 1.0])
+def test_positions_that_are_no_neighbours_are_refused_and_not_filled_up(positions):
+    trace, metric = trace_of(REFERENCES / "gpt2", [3, 9, 27, 81]), Metric("logit", (7,))
+    with pytest.raises(UsageError, match=r"a range of neighbours as range\(2, 5\), not "):
+        metric.measure(trace, positions=positions)
+    with pytest.raises(UsageError, match="a range of neighbours"):
+        list(effects(trace, "head", positions=positions))
+
+
 # Experiments that share a pass give what each gives alone
 @pytest.fixture(scope="module")
 def model() -> Model:

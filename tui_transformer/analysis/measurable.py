@@ -201,6 +201,8 @@ def at_least(least: int, **given: int) -> None:
 
 def positions_in(length: int, positions: Positions) -> range:
     """Positions of an answer of so many tokens, counted from 0; InputError where there is no such position."""
+    if not isinstance(positions, range | int | np.integer) or getattr(positions, "step", 1) != 1:
+        raise UsageError(f"positions are a number, or a range of neighbours as range(2, 5), not {str(positions)[:40]}")
     if isinstance(positions, range):
         first, stop = positions.start, positions.stop
     else:
