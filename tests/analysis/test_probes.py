@@ -274,6 +274,10 @@ def test_what_has_no_direction_is_said_nor_what_is_none():
         Direction("attention.context", np.ones(8)).words(Model.load("attention").trace())
     with pytest.raises(InputError, match="there is no position 9: use 0 to 4"):
         Direction("1.output", np.ones(80)).words(Model.load("story").trace("The fox found"), row=9)
+    with pytest.raises(InputError, match=r"the direction has 64 columns, and decoder\.1\.\S+ has 80"):
+        Direction("1.output", np.ones(64)).words(Model.load("story").trace("The fox found"))
+    with pytest.raises(InputError, match="top is -1: use 0 or more"):
+        Direction("1.output", np.ones(80)).words(Model.load("story").trace("The fox found"), -1)
     for vector, said in (
         (np.zeros(80), "no direction"),
         (1.0, "a direction is a vector"),
