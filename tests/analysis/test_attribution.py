@@ -164,6 +164,9 @@ def test_the_gradient_of_a_cell_is_how_it_moves_and_the_divergence_from_the_sent
         gradients_of_cell(trace, name, (1, 3, 9))
     with pytest.raises(InputError, match="depends on no weight"):
         gradients_of_cell(trace, "tokens", (0,))
+    for given in (np.array(index), list(index), tuple(map(np.int64, index))):  # as argwhere and unravel_index give it
+        again = gradients_of_cell(trace, "1.self_attention.scaled", given)
+        assert (again.loss, repr(again)) == (computed.loss, repr(computed))
     attribution = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
     assert attribution.value == 0
     assert attribution.baseline > 0

@@ -17,6 +17,7 @@ remainder is their sum.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 
@@ -100,7 +101,7 @@ def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int
         InputError: There is no such cell, or it depends on no weight.
     """
     own, item = trace.program.step(name).name, item_of(trace, item)
-    slope = np.zeros(trace.program.shape(own))
+    slope, index = np.zeros(trace.program.shape(own)), tuple(map(operator.index, index))
     if len(index) != slope.ndim or not all(0 <= i < size for i, size in zip(index, slope.shape, strict=True)):
         raise InputError(f"{own} has no cell {list(index)}")
     slope[index] = 1.0
