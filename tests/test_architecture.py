@@ -44,21 +44,21 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_180, 38),
-    "cli": (7_355, 33),
-    "course": (2_785, 38),
-    "diagnosis": (6_960, 27),
+    "analysis": (8_190, 38),
+    "cli": (7_300, 33),
+    "course": (2_775, 37),
+    "diagnosis": (6_955, 27),
     "engine": (7_350, 33),
-    "explorer": (26_500, 124),
+    "explorer": (26_475, 123),
     "features": (1_020, 5),
-    "generation": (1_215, 6),
+    "generation": (1_220, 6),
     "guide": (525, 3),
     "learning": (2_295, 11),
-    "model": (10_425, 44),
-    "report": (1_365, 8),
-    "session": (6_570, 29),
+    "model": (10_400, 44),
+    "report": (1_390, 8),
+    "session": (6_580, 29),
     "survey": (1_685, 8),
-    "text": (3_270, 17),
+    "text": (3_260, 17),
     "views": (2_990, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""

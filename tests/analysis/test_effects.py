@@ -15,6 +15,7 @@ from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.analysis.effects import effect as effect_alone
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.patching import KINDS, kinds_of, sweep, table_of
+from tui_transformer.analysis.score import score
 from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.targets import START, every, parse
@@ -370,3 +371,14 @@ def test_what_cannot_be_measured_is_refused(traces):
         table_of(attention.program, "position")
     with pytest.raises(InputError, match="no logits of words"):
         Metric("divergence").measure(attention, attention, range(1))
+
+
+def test_traces_of_other_lengths_and_targets_of_others_are_refused() -> None:
+    model = Model.load("story", device="cpu")
+    short, long = model.trace("Once there was"), model.trace("Once there was a small girl")
+    for pair in ((short, long), (long, short)):
+        with pytest.raises(InputError, match="traces of one model and length"):
+            effect_alone(*pair)
+    for targets in ([1], [1, 2, 3, 4], [1, 2, 512], [1, 2, -2]):
+        with pytest.raises(InputError, match="targets are 3 token IDs below 512"):
+            score(short, targets)

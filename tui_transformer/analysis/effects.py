@@ -172,9 +172,11 @@ def effect(
     """Effect of any edits of a trace on its answer; with a metric, on that.
 
     Raises:
-        InputError: There is no such position, or the metric cannot be measured.
+        InputError: There is no such position, the metric cannot be measured, or the traces have other tokens.
     """
-    item = item_of(trace, item)
+    item, answer = item_of(trace, item), answer_step(trace)
+    if answer not in edited.program.by_name or trace.program.shape(answer) != edited.program.shape(answer):
+        raise InputError(f"an effect is between traces of one model and length: {answer} has other shapes here")
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric)
     return measured(edited, range(item, item + 1))[0]
 

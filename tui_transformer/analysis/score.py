@@ -80,7 +80,7 @@ def score(
         item: Which sentence.
 
     Raises:
-        InputError: The model has no logits, or no position is counted.
+        InputError: The model has no logits, no position is counted, or the targets are not of the trace.
         UsageError: A temperature or a smoothing that cannot be.
     """
     if not 0 < temperature <= LARGEST_TEMPERATURE:
@@ -93,6 +93,8 @@ def score(
         what = "decoder text" if trace.program.axes(LOGITS)[0].sequence == WRITTEN else "text"
         raise InputError(f"no token is predicted: give a {what} of two tokens or more")
     rows, words = trace.program.shape(LOGITS)
+    if len(targets) != rows or not all(NOT_COUNTED <= target < words for target in targets):
+        raise InputError(f"targets are {rows} token IDs below {words}, one a position; {NOT_COUNTED} counts none")
     scores: list[TokenScore] = []
     for (block, _), logits in trace.blocks(trace.program.logits, (range(rows), range(words)), item):
         for position, shares in zip(block, log_shares(logits.astype(np.float64) / temperature), strict=True):
