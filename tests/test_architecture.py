@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_775, 37),
     "diagnosis": (6_955, 27),
     "engine": (7_350, 33),
-    "explorer": (26_475, 123),
+    "explorer": (26_455, 122),
     "features": (1_020, 5),
     "generation": (1_220, 6),
     "guide": (525, 3),

@@ -184,3 +184,18 @@ class Port(Protocol):
 
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""
+
+
+def ask_of_now(
+    port: Port, kind: str, work: Callable[[Task], Result], done: Callable[[Result], None], cost: int = AT_ONCE + 1
+) -> None:
+    """Ask for what follows from what is explored now; where that is another once it is there, say so instead."""
+    session = port.session
+
+    def use(result: Result) -> None:
+        if port.session is session:
+            done(result)
+        else:
+            port.say("what is explored became another meanwhile, and stays: ask for it again here")
+
+    port.ask(kind, work, use, cost)

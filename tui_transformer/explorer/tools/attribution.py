@@ -21,13 +21,12 @@ from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.dialog import Dialog, Page
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of, metric_of

@@ -10,10 +10,9 @@ from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import COMPARE
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.prompt import PickScreen, asking
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import active

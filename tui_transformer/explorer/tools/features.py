@@ -17,10 +17,9 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels

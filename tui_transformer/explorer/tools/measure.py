@@ -13,13 +13,12 @@ from tui_transformer.analysis.metrics import METRICS, MetricName
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.line_input import completes
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import Advice, asking
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.model.model import Model
 from tui_transformer.model.targets import Ids, predicts_next, read_targets, target_of, written_targets
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said

@@ -14,8 +14,7 @@ from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.base import Port
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.session.session import Session
 
 if TYPE_CHECKING:

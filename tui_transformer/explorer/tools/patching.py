@@ -13,7 +13,7 @@ from tui_transformer.engine.axis import cells, shape_text, within
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import PATCH
-from tui_transformer.explorer.shell.base import Port, copy_line
+from tui_transformer.explorer.shell.base import Port, ask_of_now, copy_line
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
@@ -21,7 +21,6 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, s
 from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, choose, read, takes_words, values_of
 from tui_transformer.explorer.tools.patch_tables import PatchTable, PathTable, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap

@@ -11,10 +11,9 @@ from tui_transformer.analysis.score import Score, TokenScore, score, text_target
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.records import dataclass

@@ -20,12 +20,11 @@ from tui_transformer.analysis.similar import (
 )
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.dialogs import READER
-from tui_transformer.explorer.shell.base import Port
+from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
 from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.meanwhile import ask_of_now
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
