@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from tui_transformer.analysis.effects import counted_positions, effects
 from tui_transformer.analysis.score import score
 from tui_transformer.cli.answer import Answer
-from tui_transformer.cli.metrics import backward
+from tui_transformer.cli.metrics import _backward
 from tui_transformer.cli.session import open_session
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
@@ -182,8 +183,11 @@ def test_the_decoder_reads_the_sentence_behind_its_start_token_in_commands_too(c
 @pytest.mark.parametrize("name", ["bart", "opt"])
 def test_a_label_of_the_whole_text_has_no_loss_over_positions(name):
     trace = load(name).trace(ids=READ)
-    for leads_back, targets in ((gradients, [1]), (backward, (1, 1, 1)), (backward, (1,))):
+    for leads_back, given in (
+        (gradients, [1]),
+        *((_backward, SimpleNamespace(targets=[text])) for text in ("1,1,1", "1")),
+    ):
         with pytest.raises(InputError, match="gives the whole text one label"):
-            leads_back(trace, targets)
+            leads_back(trace, given)
     with pytest.raises(InputError, match="gives words no probability"):
         score(trace, [1])
