@@ -185,3 +185,8 @@ def test_facts_are_measured_and_one_position_has_no_other_beside_it() -> None:
     assert apart > 0.01
     assert facts_of_table.longer == 0.0
     assert facts(4, 1).nearest[0] == math.inf
+
+
+def test_a_word_of_a_model_without_words_is_no_token_id() -> None:
+    with pytest.raises(InputError, match="'the' is not a token ID, and the model has no words"):
+        terms_of(Model.load(REFERENCES / "vanilla-decoder", device="cpu"), "the")

@@ -53,7 +53,9 @@ def terms_of(model: Model, text: str) -> tuple[Term, ...]:
         else:  # right before its word
             sign = SIGNS[piece[0]]
         if token is None:
-            raise InputError(f"{piece[:40]!r} is not one token of the vocabulary of {model.name}: write another word")
+            has_words = model.vocabulary is not None
+            what = f"one token of the vocabulary of {model.name}: write another word"
+            raise InputError(f"{piece[:40]!r} is not {what if has_words else 'a token ID, and the model has no words'}")
         if not 0 <= token < model.config.vocab_size:
             raise InputError(f"there is no token {token}: IDs go from 0 to {model.config.vocab_size - 1}")
         terms.append(Term(token, sign))
