@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tui_transformer.model.checkpoint import own_vocabulary
 from tui_transformer.text import sentence_pieces
 from tui_transformer.text.dispatch import load_vocabulary, target_tokenizer, tokenizer_for
 from tui_transformer.text.display import token_label
+from tui_transformer.text.encoding import encode_pair
 from tui_transformer.views.step_view import Labels, view_of
 
 ENGLISH = ["The waves crashed against the shore!", "A strong nation recycles its surplus.", "the shore, the wave"] * 10
@@ -288,6 +290,53 @@ def test_added_byte_pairs_are_cut_whole_and_their_frame_can_have_other_names(tmp
     write(tmp_path, "added_tokens.json", {"[A]": 11, "[B]": 12})
     write(tmp_path, "special_tokens_map.json", {"cls_token": "[A]", "sep_token": "[B]"})
     assert tokens(tmp_path / "vocab.json", "wave") == "11:[A]* 9:wave 12:[B]*"
+
+
+SPLIT = {  # as the options say; otherwise small letters without accents, as the vocabulary has no capitals
+    "[CLS] the wave [UNK] [UNK] [UNK] [SEP]": {},
+    "[CLS] the wäve [UNK] [UNK] [UNK] [SEP]": {"strip_accents": False},
+    "[CLS] the wave 漢字 [UNK] [SEP]": {"tokenize_chinese_chars": False},
+    "[CLS] [UNK] wäve [UNK] [UNK] [UNK] [SEP]": {"do_lower_case": False},
+    "[CLS] [UNK] wave [UNK] [UNK] [UNK] [SEP]": {"do_lower_case": False, "strip_accents": True},
+    "<s> the wave [UNK] [UNK] [UNK] </s>": {"tokenizer_class": "MPNetTokenizer"},
+}
+
+
+@pytest.mark.parametrize(("cut", "options"), SPLIT.items())
+def test_options_beside_word_pieces_say_how_a_text_is_cut(tmp_path: Path, cut: str, options: dict[str, Any]) -> None:
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nwave\nwäve\n漢字\n##s\n<s>\n</s>\n")
+    write(tmp_path, "tokenizer_config.json", options)
+    tokenizer = tokenizer_for(load_vocabulary(tmp_path / "vocab.txt"))
+    encoding = tokenizer.encode("The wäve 漢字 zz")
+    assert " ".join(tokenizer.vocabulary.word(token) for token in encoding.ids) == cut
+    assert (encoding.tokens[0].special, encoding.tokens[-1].special) == (True, True)
+
+
+def test_word_pieces_of_a_tokenizer_that_needs_more_are_refused(word_pieces: Path) -> None:
+    write(word_pieces.parent, "tokenizer_config.json", {})
+    for name in ("config.json", "tokenizer_config.json"):
+        write(word_pieces.parent, name, {"tokenizer_class": "BertJapaneseTokenizer"})
+        with pytest.raises(InputError, match=r"not the whole of a BertJapaneseTokenizer: a tokenizer\.json is needed"):
+            load_vocabulary(word_pieces)
+        write(word_pieces.parent, name, {})
+
+
+def test_two_sentences_of_roberta_have_its_last_token_between_them_twice(tmp_path: Path) -> None:
+    write(tmp_path, "vocab.json", BYTES)
+    write(tmp_path, "merges.txt", MERGES)
+    pair = encode_pair(tokenizer_for(load_vocabulary(tmp_path / "vocab.json")), "wave", "wave", 9)
+    assert pair.ids == (0, 9, 1, 1, 9, 1)
+    assert pair.segments == (0,) * 6
+
+
+def test_gpt2_begins_a_text_where_the_options_ask_for_it(tmp_path: Path) -> None:
+    write(tmp_path, "vocab.json", BYTES)
+    write(tmp_path, "merges.txt", MERGES)
+    options = {"tokenizer_class": "GPT2Tokenizer", "add_bos_token": True}
+    write(tmp_path, "tokenizer_config.json", {**options, "bos_token": "</s>"})
+    assert tokens(tmp_path / "vocab.json", "wave") == "1:</s>* 9:wave"
+    write(tmp_path, "special_tokens_map.json", {"bos_token": {"content": "<s>"}})
+    assert tokens(tmp_path / "vocab.json", "wave") == "0:<s>* 9:wave"
 
 
 @pytest.mark.parametrize(

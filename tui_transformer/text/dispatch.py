@@ -12,7 +12,7 @@ from tui_transformer.gguf_file import is_gguf
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_text
-from tui_transformer.text.json_files import ADDED, SPECIAL_MAP
+from tui_transformer.text.json_files import ADDED, OPTIONS, SPECIAL_MAP
 from tui_transformer.text.sentence_pieces import SentencePieceTokenizer, load_sentence_pieces
 from tui_transformer.text.tokenizer_files import (
     PieceTokenizer,
@@ -84,5 +84,5 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
         has_merges = path.name == "vocab.json" and merges.exists()
         return byte_pairs(path, merges) if has_merges else load_tokenizer_file(path)
     words = parse_vocabulary(read_text(path), path.name, path)
-    more = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
+    more = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP, OPTIONS))
     return word_pieces(path, words) if more and words.kind == "wordpiece" and path.name == "vocab.txt" else words

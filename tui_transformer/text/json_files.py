@@ -1,19 +1,21 @@
-"""The small JSON files beside a tokenizer: tables of IDs, options, and tokens that were added."""
+"""The small JSON files beside a tokenizer: tables of IDs, options, tokens that were added or are around a text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.records import dataclass, field
+from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.files import MAX_BYTES, shown_path
 from tui_transformer.text.vocabulary import MAX_ENTRIES
 
 OPTIONS = "tokenizer_config.json"
+ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
 """Files beside a vocabulary of word pieces or byte pairs, which add tokens to it."""
 
@@ -48,7 +50,10 @@ class Special:
 
 @dataclass(frozen=True)
 class Added:
-    """Contents of `added_tokens.json` (IDs) and `special_tokens_map.json` (roles as `unk_token`, and more tokens)."""
+    """Contents of `added_tokens.json` (IDs) and `special_tokens_map.json` (roles as `unk_token`, and more tokens).
+
+    Roles that are not there are those of `tokenizer_config.json`.
+    """
 
     ids: Mapping[str, int]
     roles: Mapping[str, Special]
@@ -77,7 +82,8 @@ def sibling_tokens(path: Path) -> Added:
     more = options.pop("additional_special_tokens", None) or []
     if not isinstance(more, list):
         raise InputError(f"{where}: additional_special_tokens is no list: copy the file again")
-    roles = {role: _special(value, where) for role, value in options.items() if value is not None}
+    named = {role: value for role, value in sibling_options(path).items() if role in ROLES}
+    roles = {role: _special(value, where) for role, value in {**named, **options}.items() if value is not None}
     return Added(ids, roles, tuple(_special(value, where) for value in more))
 
 
@@ -90,3 +96,50 @@ def _special(value: object, where: str) -> Special:
         flags = ("lstrip", "rstrip", "single_word", "normalized")
         return Special(content, {flag: value[flag] for flag in flags if isinstance(value.get(flag), bool)})
     raise InputError(f"{where} has the token {str(value)[:60]!r}: a token is a text, or an object with its content")
+
+
+FRAMES: Mapping[str, tuple[str, ...]] = {
+    "GPT2Tokenizer": (),
+    "RobertaTokenizer": ("<s>", "</s>"),
+    "BartTokenizer": ("<s>", "</s>"),
+}
+"""The tokens around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
+
+_OF_BERT = "Bert DistilBert Electra MobileBert SqueezeBert ConvBert RetriBert LayoutLM Lxmert"
+PIECE_FRAMES: Mapping[str, tuple[str, ...]] = {
+    **{f"{name}Tokenizer": ("[CLS]", "[SEP]") for name in _OF_BERT.split()},
+    "MPNetTokenizer": ("<s>", "</s>"),
+}
+"""The same for each that is whole in `vocab.txt`."""
+
+_ENDS = ("cls_token", "sep_token")
+"""Who stands before and after a text."""
+
+_ASKED, TEXT_END = ("bos_token", "eos_token"), "<|endoftext|>"
+"""Who stands there only where it is asked for, and what GPT-2 calls both."""
+
+
+def frame_of(
+    path: Path, frames: Mapping[str, tuple[str, ...]], usual: str, added: Added, known: Callable[[str], int | None]
+) -> tuple[str, ...]:
+    """The tokens around a text, "" for none: as the named class has them, else those of the usual one if all are known.
+
+    Raises:
+        InputError: The named class is none of `frames`, or has tokens that are not known.
+    """
+    options = sibling_options(path)
+    kind = options.get("tokenizer_class") or sibling_options(path, "config.json").get("tokenizer_class")
+    frame = frames.get(usual if kind is None else str(kind).removesuffix("Fast"))
+    if frame:
+        frame = tuple(added.named(role, word) for role, word in zip(_ENDS, frame, strict=True))
+    elif frame is not None:
+        asked = (options.get(f"add_{role}") is True for role in _ASKED)
+        frame = tuple(added.named(role, TEXT_END) if add else "" for add, role in zip(asked, _ASKED, strict=True))
+    there = frame is not None and all(not word or known(word) is not None for word in frame)
+    if kind is None:
+        return frame if frame and there else ()
+    if frame is None or not there:
+        raise InputError(
+            f"{shown_path(path)} is not the whole of a {visible(str(kind)[:60])}: a tokenizer.json is needed"
+        )
+    return frame

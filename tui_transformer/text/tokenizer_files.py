@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field
@@ -17,7 +17,17 @@ from tui_transformer.text.display import Style, piece_label, piece_text, visible
 from tui_transformer.text.encoding import Encoding, Piece, check_length, over, token_at, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.guarded import check_parts, guarded, parts_of
-from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
+from tui_transformer.text.json_files import (
+    ADDED,
+    FRAMES,
+    PIECE_FRAMES,
+    Added,
+    Special,
+    frame_of,
+    read_ids,
+    sibling_options,
+    sibling_tokens,
+)
 from tui_transformer.text.vocabulary import Vocabulary, by_id, has_capitals
 from tui_transformer.text.vocabulary_rules import UNKNOWN, Specials
 from tui_transformer.text.word_tokenizers import join_words
@@ -184,12 +194,17 @@ class WordPieceTokenizer(RustTokenizer):
         return join_words(words)
 
 
-def bert_pieces(ids: dict[str, int], unknown: str, *, lower: bool, accents: bool | None = None) -> tokenizers.Tokenizer:
-    """BERT's tokenizer of these pieces; where accents are not said to be stripped, small letters lose them."""
+def bert_pieces(
+    ids: dict[str, int], unknown: str, *, lower: bool, accents: bool | None = None, apart: bool = True
+) -> tokenizers.Tokenizer:
+    """BERT's tokenizer of these pieces; where accents are not said to be stripped, small letters lose them.
+
+    `apart`: a Chinese character is a word.
+    """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     rust = Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown))
-    rust.normalizer = normalizers.BertNormalizer(lowercase=lower, strip_accents=accents)
+    rust.normalizer = normalizers.BertNormalizer(lowercase=lower, strip_accents=accents, handle_chinese_chars=apart)
     rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     return rust
 
@@ -271,17 +286,6 @@ def refused(what: str) -> Iterator[None]:
         raise InputError(f"{what} ({reason}): copy the file again, or give another with --vocab") from error
 
 
-FRAMES: Mapping[str, tuple[str, ...]] = {
-    "GPT2Tokenizer": (),
-    "RobertaTokenizer": ("<s>", "</s>"),
-    "BartTokenizer": ("<s>", "</s>"),
-}
-"""The tokens around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
-
-_ENDS = ("cls_token", "sep_token")
-"""Who stands before and after a text."""
-
-
 def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
     """Byte-level BPE (Radford et al. 2019) from a table of IDs and a list of merges.
 
@@ -298,15 +302,16 @@ def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
     rust.decoder = decoders.ByteLevel()
     usual = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
     _add(rust, path, added, [Special(word, {"lstrip": word == "<mask>"}) for word in usual if word in ids])
-    add_frame(rust, *_frame(rust, options, added, path))
+    frame = frame_of(path, FRAMES, "RobertaTokenizer", added, rust.token_to_id)
+    add_frame(rust, *frame, twice=all(frame))
     return vocabulary_of(rust, path, rust.token_to_id(unknown))
 
 
 def word_pieces(path: Path, words: Vocabulary) -> PieceVocabulary:
-    """BERT's word pieces with the tokens that the files beside its `vocab.txt` add.
+    """BERT's word pieces with the tokens and as the options say that the files beside its `vocab.txt` hold.
 
     Raises:
-        InputError: The files are broken, or an added token has an ID that leaves a gap.
+        InputError: The files are broken, of another tokenizer, or an added token has an ID that leaves a gap.
     """
     added, options = sibling_tokens(path), sibling_options(path)
     unknown = added.named("unk_token", "[UNK]")
@@ -315,11 +320,13 @@ def word_pieces(path: Path, words: Vocabulary) -> PieceVocabulary:
             f"{shown_path(path)} has no {visible(unknown[:60])}, which stands for what is unknown: add a line with it"
         )
     lower = options.get("do_lower_case", not has_capitals(words)) is True
-    rust = bert_pieces(words.ids, unknown, lower=lower)
+    strip, apart = options.get("strip_accents"), options.get("tokenize_chinese_chars", True) is not False
+    accents = strip if isinstance(strip, bool) else None
+    rust = bert_pieces(words.ids, unknown, lower=lower, accents=accents, apart=apart)
     _add(rust, path, added, [Special(word) for word in words.special_words])
-    frame = tuple(added.named(role, word) for role, word in zip(_ENDS, ("[CLS]", "[SEP]"), strict=True))
-    if all(rust.token_to_id(word) is not None for word in frame):
-        add_frame(rust, *frame)
+    frame = frame_of(path, PIECE_FRAMES, "BertTokenizer", added, rust.token_to_id)
+    rust.add_special_tokens(list(frame))
+    add_frame(rust, *frame, twice=frame[:1] == PIECE_FRAMES["MPNetTokenizer"][:1])
     return vocabulary_of(rust, path, words.ids[unknown])
 
 
@@ -342,32 +349,20 @@ def _add(rust: tokenizers.Tokenizer, path: Path, added: Added, usual: list[Speci
     rust.add_special_tokens([AddedToken(each.content, **each.flags) for each in there])
 
 
-def add_frame(rust: tokenizers.Tokenizer, first: str = "", last: str = "") -> None:
-    """Put tokens before and after every text, the last one between two as well; "" for none."""
+def add_frame(rust: tokenizers.Tokenizer, first: str = "", last: str = "", *, twice: bool = False) -> None:
+    """Put tokens before and after every text, the last one between two as well; "" for none.
+
+    `twice`: it stands between them two times, and the second is no segment of its own, as in RoBERTa.
+    """
     from tokenizers import processors
 
     if first or last:
         around = " ".join(part for part in (first, "$A", last) if part)
-        second = " ".join(part for part in ("$B:1", last and f"{last}:1") if part)
+        second = f"{last} $B {last}" if twice else " ".join(part for part in ("$B:1", last and f"{last}:1") if part)
         places = [(word, rust.token_to_id(word)) for word in dict.fromkeys((first, last)) if word]
         rust.post_processor = processors.TemplateProcessing(
             single=around, pair=f"{around} {second}", special_tokens=places
         )
-
-
-def _frame(rust: tokenizers.Tokenizer, options: Mapping[str, Any], added: Added, path: Path) -> tuple[str, ...]:
-    """The tokens around a text: as the named class has them, or those of RoBERTa where the vocabulary has both."""
-    kind = options.get("tokenizer_class")
-    usual = FRAMES.get("RobertaTokenizer" if kind is None else str(kind).removesuffix("Fast"))
-    frame = usual and tuple(added.named(role, word) for role, word in zip(_ENDS, usual, strict=True))
-    there = frame is not None and all(rust.token_to_id(word) is not None for word in frame)
-    if kind is None:
-        return frame if frame and there else ()
-    if frame is None or not there:
-        raise InputError(
-            f"{shown_path(path)} is not the whole of a {visible(str(kind)[:60])}: a tokenizer.json is needed"
-        )
-    return frame
 
 
 def _pairs(path: Path) -> list[tuple[str, str]]:
