@@ -161,6 +161,22 @@ def test_options_say_what_stands_around_a_text_and_which_tokens_are_added(one, t
     words = load_vocabulary(path)
     token = tokenizer_for(words).encode("the <tool>").tokens[-1]
     assert (token.id, token.text, token.special, words.rows) == (300, "<tool>", True, 300)
+    # those that are not special, too
+    (tmp_path / "special_tokens_map.json").unlink()
+    token = tokenizer_for(load_vocabulary(path)).encode("the <tool>").tokens[-1]
+    assert (token.id, token.text, token.special) == (300, "<tool>", False)
+
+
+def test_white_space_alone_is_cut_as_the_model_cuts_it(one, train) -> None:
+    options = {"model_type": "bpe", "byte_fallback": True, "normalization_rule_name": "identity", "vocab_size": 300}
+    data = train(ENGLISH, remove_extra_whitespaces=False, **options)
+    path = one("tokenizer.model")
+    path.write_bytes(data)
+    tokenizer = tokenizer_for(load_vocabulary(path))
+    between = own_ids(data, "\n")
+    assert between
+    assert tokenizer.encode("\n").ids == (1, *between)
+    assert tokenizer.encode("the</s>\n<s>").ids == (1, *own_ids(data, "the"), 2, *between, 1)
 
 
 @pytest.fixture

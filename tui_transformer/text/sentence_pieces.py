@@ -87,7 +87,7 @@ class SentencePieceVocabulary(Vocabulary):
 
 @dataclass(frozen=True)
 class SentencePieceTokenizer:
-    """Cuts text by a SentencePiece model; special tokens count where they are written in full."""
+    """Cuts text by a SentencePiece model; special and added tokens count where they are written in full."""
 
     vocabulary: SentencePieceVocabulary
 
@@ -124,7 +124,7 @@ class SentencePieceTokenizer:
         yield from self._cut(text, written, at, len(text))
 
     def _cut(self, text: str, written: str, start: int, end: int) -> Iterator[Token]:
-        if text[start:end].strip():
+        if start < end:
             for piece, (first, last) in _cut_by(self.vocabulary.model, text[start:end]):
                 yield self._token(piece, written, start + first, start + last)
 
@@ -140,7 +140,8 @@ class SentencePieceTokenizer:
     @cached_property
     def _special(self) -> re.Pattern[str]:
         words = self.vocabulary
-        names = sorted({words.words[i] for i in words.special_ids} - {""}, key=len, reverse=True)
+        whole = {*(words.words[i] for i in words.special_ids), *words.words[words.rows :]} - {""}
+        names = sorted(whole, key=len, reverse=True)
         code = [rf"\A{_LANGUAGE.pattern}"] if words.language else []
         return re.compile("|".join([*code, *map(re.escape, names)]) or "(?!)")
 
