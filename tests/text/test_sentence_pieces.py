@@ -136,6 +136,16 @@ def test_t5_ends_with_its_end_and_has_sentinels_past_the_table(one, trained, tmp
     assert (own_vocabulary(tmp_path), words.kind) == (path, "sentencepiece")
 
 
+@pytest.mark.parametrize(("family", "named"), [("albert", "Albert"), ("pegasus", "Pegasus")])
+def test_a_file_that_is_only_named_as_t5s_is_not_cut_as_its(one, tmp_path, family: str, named: str) -> None:
+    path = one("spiece.model")
+    (tmp_path / "config.json").write_text('{"model_type": "mt5"}')
+    assert load_vocabulary(path).size == SIZE + 100
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
+    with pytest.raises(InputError, match=rf"is not the whole of a {named}Tokenizer: a tokenizer.json is needed"):
+        load_vocabulary(path)
+
+
 def test_llama_begins_with_its_begin_and_writes_bytes(one, trained) -> None:
     tokenizer = tokenizer_for(load_vocabulary(one("tokenizer.model")))
     text = "wave 漢 x"
@@ -156,6 +166,10 @@ def test_options_say_what_stands_around_a_text_and_which_tokens_are_added(one, t
         load_vocabulary(path)
     # added tokens are honoured
     (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "config.json").write_text('{"model_type": "gemma2"}')
+    with pytest.raises(InputError, match=r"is not the whole of a GemmaTokenizer: a tokenizer.json is needed"):
+        load_vocabulary(path)
+    (tmp_path / "config.json").unlink()
     (tmp_path / "added_tokens.json").write_text('{"<tool>": 300}')
     (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<tool>"]}')
     words = load_vocabulary(path)

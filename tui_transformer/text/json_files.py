@@ -98,6 +98,22 @@ def _special(value: object, where: str) -> Special:
     raise InputError(f"{where} has the token {str(value)[:60]!r}: a token is a text, or an object with its content")
 
 
+CLASSES: Mapping[str, str] = {
+    "albert": "AlbertTokenizer",
+    "pegasus": "PegasusTokenizer",
+    "mpnet": "MPNetTokenizer",
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
+}
+"""Families whose files are named as those of others and read in another way → their `tokenizer_class`."""
+
+
+def class_of(path: Path) -> str:
+    """The `tokenizer_class` beside a vocabulary, without "Fast"; "" where neither options nor configuration tell it."""
+    config = sibling_options(path, "config.json")
+    named = sibling_options(path).get("tokenizer_class") or config.get("tokenizer_class")
+    return str(named or CLASSES.get(str(config.get("model_type")), "")).removesuffix("Fast")
+
+
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "GPT2Tokenizer": (),
     "RobertaTokenizer": ("<s>", "</s>"),
@@ -127,19 +143,16 @@ def frame_of(
     Raises:
         InputError: The named class is none of `frames`, or has tokens that are not known.
     """
-    options = sibling_options(path)
-    kind = options.get("tokenizer_class") or sibling_options(path, "config.json").get("tokenizer_class")
-    frame = frames.get(usual if kind is None else str(kind).removesuffix("Fast"))
+    options, kind = sibling_options(path), class_of(path)
+    frame = frames.get(kind or usual)
     if frame:
         frame = tuple(added.named(role, word) for role, word in zip(_ENDS, frame, strict=True))
     elif frame is not None:
         asked = (options.get(f"add_{role}") is True for role in _ASKED)
         frame = tuple(added.named(role, TEXT_END) if add else "" for add, role in zip(asked, _ASKED, strict=True))
     there = frame is not None and all(not word or known(word) is not None for word in frame)
-    if kind is None:
+    if not kind:
         return frame if frame and there else ()
     if frame is None or not there:
-        raise InputError(
-            f"{shown_path(path)} is not the whole of a {visible(str(kind)[:60])}: a tokenizer.json is needed"
-        )
+        raise InputError(f"{shown_path(path)} is not the whole of a {visible(kind[:60])}: a tokenizer.json is needed")
     return frame

@@ -17,7 +17,7 @@ from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import BYTE_NAME, visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, over, without_surrogates
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.json_files import read_ids, sibling_options, sibling_tokens
+from tui_transformer.text.json_files import class_of, read_ids, sibling_options, sibling_tokens
 from tui_transformer.text.vocabulary import Vocabulary, by_id
 from tui_transformer.text.vocabulary_rules import Specials
 
@@ -194,7 +194,7 @@ def load_sentence_pieces(path: Path) -> SentencePieceVocabulary:
     """
     if not path.is_file():
         raise InputError(f"{shown_path(path)} does not exist: check the path")
-    kind = str(sibling_options(path).get("tokenizer_class") or _KINDS.get(path.name, "")).removesuffix("Fast")
+    kind = class_of(path) or _KINDS.get(path.name, "")
     if kind not in _OPENERS:
         raise InputError(
             f"{shown_path(path)} is not the whole of a {visible(kind[:60]) or 'tokenizer'}: a tokenizer.json is needed"
