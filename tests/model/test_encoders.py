@@ -201,6 +201,15 @@ def test_distances_of_an_mpnet_count_every_token_but_places_only_those_that_are_
 
 
 # DeBERTa
+def test_the_head_of_debertas_authors_uses_the_table_again_whatever_the_file_says(changed):
+    published = reference_of(DEBERTA)
+    renamed = {
+        re.sub(r"cls\.predictions\.(transform\.)?", "lm_predictions.lm_head.", name): tensor
+        for name, tensor in published.tensors().items()
+    }
+    check(changed(DEBERTA, renamed, legacy=False, tie_word_embeddings=False), published)
+
+
 def test_scores_are_the_sum_of_the_comparisons_that_are_asked_for_and_far_distances_share_a_row(changed):
     trace = changed(DEBERTA).trace(ids=LONGER)
     query, key = trace[f"{A}.query"], trace[f"{A}.key"]

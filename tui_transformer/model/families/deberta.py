@@ -12,7 +12,7 @@ from tui_transformer.model.description import DistanceTable, Embedding, Layer, N
 from tui_transformer.model.families.bert import CLS, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.labels import of_encoder
 from tui_transformer.model.layers import Disentangled, divided
-from tui_transformer.model.weight_table import Part, layer_parts
+from tui_transformer.model.weight_table import HEAD, Part, layer_parts
 from tui_transformer.records import dataclass, replace
 
 GROUP_LAYER: dict[str, str | Part] = {
@@ -85,7 +85,7 @@ SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}
 SAME = ("embedding_size", "attention_head_size")
 """Settings that may say only what follows from the others."""
 
-LAYER = "deberta.encoder.layer.{}.attention.self"
+LAYER, AUTHORS = "deberta.encoder.layer.{}.attention.self", "lm_predictions.lm_head"
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ class DebertaConfig(EncoderConfig):
     weights = encoder_table(
         "deberta.",
         word_head(
-            (f"{CLS}.transform.dense", "lm_predictions.lm_head.dense"),
-            (f"{CLS}.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm"),
-            (f"{CLS}.decoder", CLS, "lm_predictions.lm_head"),
+            (f"{CLS}.transform.dense", f"{AUTHORS}.dense"),
+            (f"{CLS}.transform.LayerNorm", f"{AUTHORS}.LayerNorm"),
+            (f"{CLS}.decoder", CLS, AUTHORS),
         ),
         {
             "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
@@ -162,6 +162,12 @@ class DebertaConfig(EncoderConfig):
             if raw.get(key, value) != value:
                 raise UsageError(f"{key} {shown(raw[key])} is not supported: only {value}, as the other sizes say, is")
         return config
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """The head of the authors has no matrix: its logits use the embedding table again, whatever the file says."""
+        config = super().fitted(names)
+        authors = f"{AUTHORS}.dense.weight" in names and not self.weights.has(HEAD, names)
+        return replace(config, tie_output=config.tie_output or authors)
 
     @property
     def farthest(self) -> int:
