@@ -373,7 +373,7 @@ class Model(Texts):
             weights = each.beside(weights)
         return dataclasses.replace(new, name=self.name, weights=weights, added=self.added)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write the model as a checkpoint folder.
 
         Raises:
@@ -385,4 +385,4 @@ class Model(Texts):
         arrays = {
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
-        checkpoint.save(folder, self.config, arrays, self.vocabulary)
+        checkpoint.save(Path(folder), self.config, arrays, self.vocabulary)
