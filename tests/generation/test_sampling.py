@@ -195,7 +195,8 @@ def test_a_folder_says_its_rules_in_either_file_and_families_have_their_own(tmp_
     # generation_config.json stands alone but for IDs of tokens
     read = defaults("bart", tmp_path, {"forced_bos_token_id": 0, "forced_eos_token_id": None}, min_length=3)
     assert read.rules == Rules((2,), 2, 0)
-    assert defaults("bart", tmp_path, {"eos_token_id": [2, 7]}).rules.stop_ids == (2, 7)
+    assert defaults("bart", tmp_path, {"eos_token_id": [2, 7]}).rules == Rules((2, 7), 2)
+    assert defaults("marian", tmp_path, {"eos_token_id": 0}).rules.bad_words_ids == ()
     assert defaults("marian", tmp_path, {"bad_words_ids": [[4], [5, 6]]}).rules.bad_words_ids == ((4,), (5, 6))
     # a built-in model stops at the end of its vocabulary
     end = Model.load("decoder", device="cpu").vocabulary.end_id
