@@ -7,13 +7,13 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
@@ -108,6 +108,17 @@ def emit_view(view: View, form: str | None, out: Path | None = None, *, everythi
         deliver([text.render(view, page(everything=everything or out is not None))], out)
     else:
         deliver(FORMATS[form](view), out)
+
+
+ENDINGS = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".dat", ".parquet", ".npz", ".npy", ".safetensors", ".gguf")
+ENDINGS += (".svg", ".png", ".apng", ".gif", ".html", ".cast", ".toml")
+"""Of files in formats that are known: a name that ends so says what is in its file."""
+
+
+def check_ending(out: Path | None, what: str, own: Collection[str]) -> None:
+    """Refuse a file whose name says that another format is in it than those that it can have."""
+    if out is not None and out.suffix.lower() in {*ENDINGS} - {*own}:
+        raise UsageError(f"--out {out}: {what} ends in {', '.join(own)}")
 
 
 def note(message: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import parsing
 from tui_transformer.cli.options import Edited, Featured, Metric, Position, Targets, Tokens
-from tui_transformer.cli.output import deliver, emit_view, json_text, note, page
+from tui_transformer.cli.output import check_ending, deliver, emit_view, json_text, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
@@ -103,6 +103,8 @@ class Show(Featured):
         """The format of what is no matrix: that which is asked for, else what the name of the file says."""
         from tui_transformer.report.export import SUFFIXES
 
+        if self.format is None:
+            check_ending(self.out, "what is shown", SUFFIXES)
         return self.format or SUFFIXES.get("" if self.out is None else self.out.suffix.lower(), "text")
 
     def _page(self) -> text.Page:

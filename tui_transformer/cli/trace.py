@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tui_transformer.cli.options import Edited, Flags, Metric, Position, TableFormat, Targets, Tokens
-from tui_transformer.cli.output import Row, Table, emit, full_shape, note, runs
+from tui_transformer.cli.output import Row, Table, check_ending, emit, full_shape, note, runs
 from tui_transformer.cli.session import loaded, open_session, trace_of_all
 from tui_transformer.cli.terminal import counted
 from tui_transformer.cli.typer_layer import flag, option, option_name, required
@@ -49,11 +49,12 @@ class Trace(Edited):
         import numpy as np
 
         from tui_transformer.engine.edits import VISIBLE
-        from tui_transformer.engine.export import write_arrays
+        from tui_transformer.engine.export import ENDINGS, write_arrays
         from tui_transformer.files import writing
         from tui_transformer.machine import readable
         from tui_transformer.report.export import Blocks, write_npz
 
+        check_ending(self.out, "a trace", ENDINGS)
         self._check_gradients()
         session = open_session(self)
         trace = trace_of_all(session)
@@ -176,6 +177,8 @@ class Export(Flags):
         from tui_transformer.machine import readable
         from tui_transformer.report.weight_files import FILES, arrays_of, export, shapes_of
 
+        if not self.out.is_dir():
+            check_ending(self.out, "a file of weights", FILES)
         model = _model(self)
         form = self.format or FILES.get(self.out.suffix.lower(), "safetensors")
         shapes, dtype = shapes_of(model), model.backend.dtype
