@@ -114,11 +114,21 @@ class BoundedServer(Server):
         self._admission.check(request)
         return await handler(request)
 
-    async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
+    def serve(self, debug: bool = False) -> None:  # noqa: FBT001, FBT002 - as the library calls it
+        """Serve until a signal ends it; what the address is, is said once it answers."""
+        self.debug = debug
+        self.initialize_logging()
+        web.run_app(self._make_app(), host=self.host, port=self.port, handle_signals=False, print=self._say)
+
+    def _say(self, _: str) -> None:
         shows = "leads" if self._second else "shows the explorer; ctrl+c ends it"
         print(f"{self._entry} {shows}", flush=True)  # noqa: T201 - the answer of the command
         if self._second:
             print(f"{self._second} looks on; ctrl+c ends it", flush=True)  # noqa: T201 - the same
+
+    async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
+        with contextlib.suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.request_exit)
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as behind nohup
                 with contextlib.suppress(NotImplementedError):  # on Windows
