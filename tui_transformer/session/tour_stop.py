@@ -24,7 +24,7 @@ from tui_transformer.session.answer_summary import answer, answer_cost, answer_p
 from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.view_state import BEFORE, NOTHING
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.trained import HERE
@@ -92,7 +92,6 @@ def suitable(session: Session, where: str) -> Lecture:
             raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
         session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
     session = with_features(session, told)
-    program = session.trace.program
     for stop in told.stops:
         where = f"{told.path or told.name}: [{stop.name}]"
         with _said_of(f"{where} breaks"):
@@ -101,7 +100,7 @@ def suitable(session: Session, where: str) -> Lecture:
             with _said_of(f"{where} {field}"):
                 alone = Stop(stop.name, stop.title, stop.text, stop.step, **{field: getattr(stop, field)})
                 session.for_tour(alone)
-        there = session.for_tour(stop) if stop.edits or stop.breaks else session
+        there = session.for_tour(stop) if told.path is not None or stop.edits or stop.breaks else session
         there = there.with_breaks(*stop.breaks) if stop.breaks else there
         broken = there.trace.program
         names = (*session.stops, *there.forward_stops, *broken.weights, *broken.by_name, *broken.aliases)
@@ -109,12 +108,42 @@ def suitable(session: Session, where: str) -> Lecture:
             raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
         with _said_of(f"{where} ablate"):
             for target in stop.ablate:
-                parse(target).edits(program)
+                parse(target).edits(broken)
         with _said_of(f"{where} edits"):
             for text in stop.edits:
                 written(broken, text).place.placed(there.base.program, there.base.givens)
+        if told.path is not None:
+            _check_cell(there, stop, where)
+            _check_answers(there, stop, where)
     return told
 
+
+def _check_cell(there: Session, stop: Stop, where: str) -> None:
+    """Refuse a head, row or column that the step of a stop has not."""
+    program, name = there.trace.program, _position(there, replace(stop, cell=None), lambda _: None).stop
+    if name in WORDS:
+        return
+    sizes = place_of(program.axes(name), program.shape(name))
+    for side in ("head", "row", "column"):
+        number, size = getattr(stop, side), getattr(sizes, side)
+        if size and number is not None and number >= size:
+            raise InputError(f"{where} {side}: {name} has no {side} {number}: use 0 to {size - 1}")
+
+
+def _check_answers(there: Session, stop: Stop, where: str) -> None:
+    """Refuse words to be changed that the sentence of a stop has not, and an answer where there is no position."""
+    with _said_of(f"{where} change"):
+        if stop.change and stop.change[0] not in there.text:
+            raise InputError(f"{there.text[:80]!r} has no {stop.change[0][:80]!r}")
+        said = [there, there.with_text(there.text.replace(*stop.change))] if stop.change else [there]
+    for each in said if stop.answer is not None and answers(there) else ():
+        count = each.trace.program.shape(each.trace.program.logits)[0]
+        if stop.answer is not None and stop.answer >= count:
+            raise InputError(f"{where} answer: there is no position {stop.answer}: use 0 to {count - 1}")
+
+
+WORDS = (VOCABULARY, TEXT, LOSS)
+"""Stops that are no matrix."""
 
 READ = ("vocabulary", "positions", "sentence", "target")
 """The fields of a stop that say what is read, and how."""
@@ -253,8 +282,8 @@ def _ablated(targets: Iterable[str]) -> Iterator[str]:
     """Heads, positions or neurons of a place together."""
     for (kind, place), aims in groupby(map(parse, targets), lambda aim: (aim.kind, aim.place)):
         numbers = [str(aim.number) for aim in aims if aim.number is not None]
-        which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)} of " if numbers else ""
-        yield f"{which}{place} → 0"
+        which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)}" if numbers else ""
+        yield f"{' of '.join(filter(None, (which, place)))} → 0"
 
 
 BACKWARD = "gradients"

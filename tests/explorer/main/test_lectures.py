@@ -19,7 +19,7 @@ from tui_transformer.guide.texts import Stop, matching
 from tui_transformer.model.options import Framing, ModelOptions
 from tui_transformer.records import replace
 from tui_transformer.session.position import Position
-from tui_transformer.session.tour_stop import base_of, scenery, suitable
+from tui_transformer.session.tour_stop import base_of, doing, scenery, suitable
 from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -159,6 +159,17 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
             'step = "tokens"\nsentence = "who ?"\nedits = ["encoder.0.self_attention.context[0,5,0] = 1"]',
             r"\[a\] edits: encoder.0.self_attention.context has no rows 5 to 5: use 0 to 1",
         ),
+        (f'step = "{WEIGHTS}"\nhead = 9', r"\[a\] head: encoder.0.self_attention.weights has no head 9: use 0 to 3"),
+        (f'step = "{WEIGHTS}"\nsentence = "who ?"\nrow = 2', r"\[a\] row: .* has no row 2: use 0 to 1"),
+        ('step = "output.logits"\ncolumn = 123', r"\[a\] column: output.logits has no column 123: use 0 to 122"),
+        (f'step = "{WEIGHTS}.*|*.query.weight"\nrow = 32', r"\[a\] row: .*query.weight has no row 32: use 0 to 31"),
+        ('step = "tokens"\nsentence = "who ?"\nablate = ["position:2"]', r"\[a\] ablate: .* no position 2: use 0 to 1"),
+        ('step = "tokens"\nchange = ["nowhere", "sea"]', r"\[a\] change: 'where did .*' has no 'nowhere'"),
+        ('step = "tokens"\nsentence = "map"\nchange = ["map", ""]', r"\[a\] change: the sentence has no tokens"),
+        (
+            'step = "tokens"\nablate = ["layer:encoder.0"]\nanswer = 9',
+            r"\[a\] answer: there is no position 9: use 0 to 8",
+        ),
         ('step = "tokens"\nbreaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )
@@ -167,6 +178,43 @@ def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
     path.write_text(f'[a]\ntitle = "A"\ntext = "a"\n{fields}\n')
     with pytest.raises(InputError, match=says):
         suitable(QUESTION, str(path))
+
+
+def test_a_part_of_a_cell_that_a_step_has_not_is_passed_over(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "[every-stop]\nhead = 2\nrow = 8\ncolumn = 8\n"
+        + "".join(
+            f'[{name}]\ntitle = "A"\ntext = "a"\nstep = "{step}"\n'
+            for name, step in (
+                ("a", WEIGHTS),
+                ("b", "tokens"),
+                ("c", "output.logits"),
+                ("d", "vocabulary"),
+                ("e", "text"),
+            )
+        )
+    )
+    assert [stop.name for stop in suitable(QUESTION, str(path)).stops] == ["a", "b", "c", "d", "e"]
+
+
+def test_a_position_that_is_taken_out_is_said_without_a_place():
+    stop = Stop("a", "A", "a", "tokens", ablate=("position:7", "head:encoder.0.self_attention:1"))
+    assert doing(stop) == "position 7 → 0 and head 1 of encoder.0.self_attention → 0"
+
+
+async def test_a_bookmark_has_the_cell_that_is_shown(tmp_path):
+    path = tmp_path / "mine.toml"
+    async with exploring(NARROW, model="question", at="output.logits") as explorer:
+        await explorer.go("output.logits", 0, 0, 122)
+        await explorer.press("backspace")
+        while explorer.stop != WEIGHTS:
+            await explorer.press("backspace")
+        shown = explorer.scene.place
+        await explorer.prompt("ctrl+b", str(path))
+        await explorer.answer("")
+        (stop,) = suitable(explorer.session, str(path)).stops
+        assert (stop.head, stop.row, stop.column) == (shown.head, shown.row, shown.column)
 
 
 EDITED = (
