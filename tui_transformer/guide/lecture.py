@@ -34,6 +34,9 @@ NEEDED = ("title", "text", "step")
 ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edits", "breaks", "features", "notes")
 """The fields that a bookmark may have, as they are written."""
 
+CHANGES = ("ablate", "edits", "breaks")
+"""Those that change the model."""
+
 
 @dataclass(frozen=True)
 class Lecture:
@@ -247,15 +250,17 @@ def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     """
     check_name(path)
     known: tuple[Stop, ...] = ()
-    before = section(ABOUT, {"question": question}) if question else ""
+    before, shared = section(ABOUT, {"question": question}) if question else "", {}
     if is_there(path):
-        known = read_lecture(path).stops
+        known, shared = read_lecture(path).stops, read_toml(path, LARGEST).get(EVERY_STOP, {})
         before = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
     base = re.sub(r"[^A-Za-z0-9]+", "-", stop.name).strip("-").lower() or "stop"
     names = [base, *(f"{base}-{number}" for number in range(2, MOST_STOPS + 3))]
     taken = {each.name for each in known} | {ABOUT, EVERY_STOP}
     values = {field: getattr(stop, field) for field in ORDER}
-    filled = {field: value for field, value in values.items() if value not in (None, (), "") and value is not False}
+    said = {field for field, value in values.items() if value not in (None, (), "") and value is not False}
+    said |= {field for field in CHANGES if field in shared}  # else those of every stop would hold
+    filled = {field: value for field, value in values.items() if field in said}
     long = [field for field, value in filled.items() if isinstance(value, str | tuple) and not _is_read(field, value)]
     if long:
         raise InputError(f"no lecture holds a {long[0]} as long as this one: {LONGEST:,} characters at most")

@@ -203,20 +203,6 @@ def test_a_position_that_is_taken_out_is_said_without_a_place():
     assert doing(stop) == "position 7 → 0 and head 1 of encoder.0.self_attention → 0"
 
 
-async def test_a_bookmark_has_the_cell_that_is_shown(tmp_path):
-    path = tmp_path / "mine.toml"
-    async with exploring(NARROW, model="question", at="output.logits") as explorer:
-        await explorer.go("output.logits", 0, 0, 122)
-        await explorer.press("backspace")
-        while explorer.stop != WEIGHTS:
-            await explorer.press("backspace")
-        shown = explorer.scene.place
-        await explorer.prompt("ctrl+b", str(path))
-        await explorer.answer("")
-        (stop,) = suitable(explorer.session, str(path)).stops
-        assert (stop.head, stop.row, stop.column) == (shown.head, shown.row, shown.column)
-
-
 EDITED = (
     Edit(WEIGHTS, (2, 0, 8), -1.5),
     Ablate("encoder.0.self_attention.context", (range(1, 2), range(9), range(8))),
@@ -239,6 +225,17 @@ def test_a_bookmark_keeps_edits_and_breaks(tmp_path):
     for name in (WEIGHTS, "encoder.0.self_attention.query.weight", "output.logits"):
         assert np.array_equal(again.trace[name], wanted.trace[name]), name
     assert not np.array_equal(again.trace["output.logits"], QUESTION.trace["output.logits"])
+
+
+def test_a_bookmark_of_an_unchanged_model_is_unchanged_whatever_every_stop_of_its_lecture_changes(tmp_path):
+    path = tmp_path / "mine.toml"
+    every = 'ablate = ["layer:encoder.0"]\nedits = ["embedding.output *= 2"]\nbreaks = ["no-scale"]\nnotes = "Slowly."'
+    path.write_text(f'[every-stop]\n{every}\n[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n')
+    with_stop(path, stop_at(QUESTION, Position(WEIGHTS)))
+    of_file, bookmarked = suitable(QUESTION, str(path)).stops
+    assert scenery(QUESTION, of_file, lambda _: None).after.edits
+    assert scenery(QUESTION, bookmarked, lambda _: None).after is QUESTION
+    assert bookmarked.notes == "Slowly."
 
 
 @pytest.mark.parametrize("model", ["question", "dates", "story"])
