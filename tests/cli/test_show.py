@@ -261,6 +261,14 @@ def test_a_table_is_written_as_lines_of_position_dimension_and_value(run: Run, t
     assert points(out.read_text()) == [(row, column, table[row, column]) for row in range(2) for column in range(8)]
 
 
+def test_dimensions_are_called_by_their_numbers_in_any_order(run: Run) -> None:
+    given = ("positions", "--count", "2", "--dimensions", "8,0")
+    (_, *wanted), *rows = csv.reader(io.StringIO(run(*given, "--format", "csv").out))
+    assert wanted == ["8", "0"]
+    lines = [line.split() for line in run(*given, "--format", "dat").out.splitlines()[1:] if line]
+    assert lines == [[row[0], name, value] for row in rows for name, value in zip(wanted, row[1:], strict=True)]
+
+
 def test_likeness_is_a_table_by_distance_with_the_reason_and_every_promise_is_measured(run: Run) -> None:
     rows = run("positions", "similarity", "--count", "3", "--format", "csv").table
     assert [row["distance"] for row in rows] == ["0", "1", "2"]

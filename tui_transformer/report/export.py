@@ -123,11 +123,12 @@ def point_pieces(view: View) -> Iterator[str]:
 
 
 def _point_numbers(axis: Axis) -> Sequence[int]:
-    """What rows or columns are called, where these are numbers that rise; else their places."""
+    """What rows or columns are called, where these are numbers that rise, or of dimensions; else their places."""
     places, called = range(axis.size), list[int]()
     for place in places:
         label = axis.label(place)
-        if not re.fullmatch("[0-9]{1,9}", label) or (called and int(label) <= called[-1]):
+        rises = not called or axis.name == "dimension" or int(label) > called[-1]
+        if not re.fullmatch("[0-9]{1,9}", label) or not rises:
             return places
         called.append(int(label))
     return called
