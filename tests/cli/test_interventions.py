@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,6 +119,10 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
     assert usual["value"] - usual["change"] == pytest.approx(-np.log(shares[[0, 1], [5, 6]]).mean(), abs=1e-5)
     assert named["value"] - named["change"] == pytest.approx(-np.log(shares[[0, 2], [5, 8]]).mean(), abs=1e-5)
     assert "loss on 2 targets" in run("ablate", "--model", GPT2, "--ids", "4,5,6", "--metric", "loss").out
+    # and it is read at all of them, wherever the answer is
+    gradient = ("show", "output.logits", "--gradient", "--model", GPT2, "--ids", "4,5,6", "--format", "csv")
+    assert re.fullmatch(r"loss on 2 targets [0-9.]+\n", run(*gradient, "--metric", "loss").err)
+    assert "read at position 2" in run(*gradient, "--metric", "loss", "--tokens", "5").err
 
 
 def test_a_mask_is_of_the_other_sentence_too_where_that_has_as_many_tokens(run: Run) -> None:

@@ -123,7 +123,8 @@ def gradients_of_chosen(session: Session, trace: Trace, request: Measuring) -> t
     metric = chosen(session, request) or Metric("divergence")
     positions = positions_of(session, request.position)
     computed = gradients_of(trace, metric, positions)
-    note(f"{metric.said(session.labels.word)} {computed.loss:.7g}, read at {where(session, positions)}")
+    read = "" if metric.targets else f", read at {where(session, positions)}"
+    note(f"{metric.said(session.labels.word)} {computed.loss:.7g}{read}")
     return computed, ()
 
 
