@@ -112,26 +112,6 @@ def test_a_port_that_is_taken_is_said(run):
     assert "choose another" in ended.err
 
 
-def test_the_address_answers_once_it_is_printed(monkeypatch):
-    pytest.importorskip("textual_serve")
-    from tui_transformer.cli import server as module
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = module.BoundedServer("true", "127.0.0.1", port, f"http://127.0.0.1:{port}", 1)
-
-    def printed(line: str, **_: object) -> None:
-        lines.append(line)
-        socket.create_connection(("127.0.0.1", port)).close()
-        server.request_exit()
-
-    lines: list[str] = []
-    monkeypatch.setattr(module, "print", printed, raising=False)
-    server.serve()
-    assert lines == [f"http://127.0.0.1:{port}/ shows the explorer; ctrl+c ends it"]
-
-
 @contextlib.contextmanager
 def command_served(environment, *options):
     """The command in a process of its own, once it answers, and its address."""

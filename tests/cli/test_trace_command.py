@@ -34,6 +34,20 @@ def test_the_ending_of_a_file_may_be_in_capitals(run: Run, tmp_path: Path) -> No
     assert list(load_file(tmp_path / "a.SAFETENSORS")) == ["tokens"]
 
 
+def test_no_file_is_called_as_if_another_format_were_in_it(run: Run, tmp_path: Path) -> None:
+    shown = "what is shown ends in .txt, .json, .csv, .dat, .svg, .npz"
+    of_weights = "a file of weights ends in .safetensors, .npz"
+    for line, says in {
+        "trace --out a.csv": "a trace ends in .safetensors, .npz",
+        "trace --steps tokens --out a.JSON": "a trace ends in",
+        "show --out a.safetensors": shown,
+        "show weights --explain 0,0 --out a.html": shown,
+        "weights export --model encoder --out a.csv": of_weights,
+    }.items():
+        run(*line.split()).refuses(f"--out {line.split()[-1]}: {says}", 2)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run) -> None:
     ended = run("trace", "--out", "a.npz", "--text", "the waves crashed")
     assert (ended.code, ended.out) == (0, "")

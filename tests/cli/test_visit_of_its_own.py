@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import subprocess
 import sys
 import tomllib
@@ -129,3 +130,21 @@ def test_bookmarks_of_visitors_with_a_folder_are_written_there(environment, tmp_
         visitor.until(b"stop 1 of mine.toml")
     assert len(tomllib.loads((files / "mine.toml").read_text(encoding="utf-8"))) == 1
     assert [each.name for each in files.iterdir()] == ["mine.toml"]
+
+
+def test_the_address_answers_once_it_is_printed(monkeypatch):
+    pytest.importorskip("textual_serve")
+    from tui_transformer.cli import server as module
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = module.BoundedServer("true", "127.0.0.1", port, "http://127.0.0.1", 1)
+
+    def printed(line: str, **_: object) -> None:
+        assert line == "http://127.0.0.1/ shows the explorer; ctrl+c ends it"
+        socket.create_connection(("127.0.0.1", port)).close()
+        server.request_exit()
+
+    monkeypatch.setattr(module, "print", printed, raising=False)
+    server.serve()

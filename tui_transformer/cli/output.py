@@ -110,14 +110,14 @@ def emit_view(view: View, form: str | None, out: Path | None = None, *, everythi
         deliver(FORMATS[form](view), out)
 
 
-ENDINGS = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".dat", ".parquet", ".npz", ".npy", ".safetensors", ".gguf")
-ENDINGS += (".svg", ".png", ".apng", ".gif", ".html", ".cast", ".toml")
+NUMBERS = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".dat", ".parquet", ".npz", ".npy", ".safetensors", ".gguf")
+ENDINGS = frozenset((*NUMBERS, ".toml", ".svg", ".png", ".apng", ".gif", ".html", ".cast"))
 """Of files in formats that are known: a name that ends so says what is in its file."""
 
 
 def check_ending(out: Path | None, what: str, own: Collection[str]) -> None:
     """Refuse a file whose name says that another format is in it than those that it can have."""
-    if out is not None and out.suffix.lower() in {*ENDINGS} - {*own}:
+    if out is not None and out.suffix.lower() in ENDINGS - {*own}:
         raise UsageError(f"--out {out}: {what} ends in {', '.join(own)}")
 
 

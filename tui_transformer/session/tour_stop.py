@@ -133,9 +133,12 @@ def _check_cell(there: Session, stop: Stop, where: str) -> None:
 def _check_answers(there: Session, stop: Stop, where: str) -> None:
     """Refuse words to be changed that the sentence of a stop has not, and an answer where there is no position."""
     with _said_of(f"{where} change"):
-        if stop.change and stop.change[0] not in there.text:
-            raise InputError(f"{there.text[:80]!r} has no {stop.change[0][:80]!r}")
-        said = [there, there.with_text(there.text.replace(*stop.change))] if stop.change else [there]
+        said = [there]
+        if stop.change:
+            what, by = stop.change
+            if what not in there.text:
+                raise InputError(f"{there.text[:80]!r} has no {what[:80]!r}")
+            said.append(there.with_text(there.text.replace(what, by)))
     for each in said if stop.answer is not None and answers(there) else ():
         count = each.trace.program.shape(each.trace.program.logits)[0]
         if stop.answer is not None and stop.answer >= count:
