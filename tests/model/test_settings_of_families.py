@@ -347,6 +347,7 @@ def test_heads_and_sublayers_are_as_the_file_says():
     assert parallel_of("falcon", new_decoder_architecture=True) == "two norms"
     assert parallel_of("falcon", new_decoder_architecture=True, num_ln_in_parallel_attn=1) == "one norm"
     assert (parallel_of("stablelm"), parallel_of("stablelm", use_parallel_residual=True)) == ("", "one norm")
+    assert [read(settings_of("cohere2") | {"head_dim": width}).head_width for width in (6, 8, None)] == [6, 8, 4]
     # projections
     raw = settings_of("opt") | {"word_embed_proj_dim": 16, "do_layer_norm_before": False}
     program = read(raw).program(Lengths(3))

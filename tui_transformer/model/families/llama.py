@@ -6,7 +6,7 @@ Last those whose files have columns that turn together side by side: Cohere and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, a_size, list_of, optional, positive, shown
@@ -220,11 +220,6 @@ class Cohere2Config(DecoderConfig):
     weights = TURNED_IN_PAIRS
 
     sliding_window_pattern: int = 4
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; a head has the model's width divided by the heads."""
-        return super().from_json({key: value for key, value in raw.items() if key != "head_dim"})
 
     def is_turned(self, layer: int, window: int | None) -> bool:
         """Layers without a window have no rotary positions (Kazemnejad et al. 2023)."""
