@@ -103,6 +103,18 @@ def test_widths_of_heads_and_parts_of_them_are_those_that_the_file_says():
             family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope})
 
 
+@pytest.mark.parametrize(
+    ("family", "theta", "factor", "old"), [("cwm", 1e6, 16.0, 8192), ("gpt_oss", 1.5e5, 32.0, 4096)]
+)
+def test_a_file_without_rotary_settings_has_those_of_the_family_and_an_empty_table_none(family, theta, factor, old):
+    """CWM and gpt-oss scale by default, from a context that is theirs, whatever length the file says."""
+    for said in ({}, {"rope_parameters": None}):
+        rope = family_of(family).from_json(GROUPED | said | {"max_position_embeddings": 64}).rope_parameters
+        assert (rope.rope_theta, rope.factor, rope.original_max_position_embeddings) == (theta, factor, old)
+    rope = family_of(family).from_json(GROUPED | {"rope_parameters": {}}).rope_parameters
+    assert (rope.rope_type, rope.rope_theta) == ("default", theta)
+
+
 @pytest.mark.parametrize("family", ["glm", "glm4", "nemotron", "phi", "stablelm"])
 def test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned(family):
     family_of(family).from_json(GROUPED | {"rope_parameters": {"rope_type": "default"}})

@@ -232,7 +232,7 @@ class DecoderConfig(BaseConfig):
         if style.theta_of_windows is not None:
             key, of_windows = style.theta_of_windows
             return read_layer_ropes(raw, theta, of_windows, key, context)
-        if style.usual_rope and not (raw.get("rope_parameters") or raw.get("rope_scaling")):
+        if style.usual_rope and raw.get("rope_parameters") is None and not raw.get("rope_scaling"):
             raw = {**raw, "rope_parameters": style.usual_rope}
         return read_rope(raw, default=theta, whole=style.whole, context=context)
 

@@ -66,7 +66,10 @@ MistralConfig = decoder("mistral", defaults={"sliding_window": 4096})
 """Mistral (Jiang et al. 2023): Llama without biases, and with a window in every layer."""
 
 MinistralConfig = decoder("ministral", defaults={"sliding_window": 4096, "layer_types": None})
-"""Ministral (Mistral AI 2024): Mistral with a window in some layers, as `layer_types` says."""
+"""Ministral (Mistral AI 2024): Mistral with a window in some layers, as `layer_types` says.
+
+Its files may be called Mistral's.
+"""
 
 Starcoder2Config = decoder(
     "starcoder2",
@@ -83,6 +86,7 @@ LONGER: Mapping[str, Any] = {
     "factor": 16.0,
     "low_freq_factor": 1.0,
     "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
 }
 """Rotary positions as in Llama 3.1."""
 
