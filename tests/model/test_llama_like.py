@@ -81,6 +81,8 @@ def test_matrices_have_biases_where_the_file_says_so(changed, family, settings, 
     [
         *(("mistral-window", {"sliding_window": window}, (window, window)) for window in (1, 3, 7, 8)),
         *(("mistral-window", {"sliding_window": window}, (None, None)) for window in (None, 16, 4096)),
+        ("mistral-window", {"sliding_window": 3, "layer_types": [SLIDING, FULL]}, (3, None)),
+        ("mistral-window", {"sliding_window": 3, "layer_types": None}, (3, 3)),
         ("qwen2-window", {"layer_types": LEFT_OUT, "sliding_window": 3}, (None, 3)),
         ("qwen2-window", {"layer_types": LEFT_OUT, "max_window_layers": 0}, (4, 4)),
         ("qwen2-window", {"layer_types": LEFT_OUT, "max_window_layers": 2}, (None, None)),

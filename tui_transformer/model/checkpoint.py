@@ -200,6 +200,8 @@ def config_of(path: Path, raw: Mapping[str, Any]) -> BaseConfig:
     if not isinstance(kind, str) or kind not in (*FAMILIES, *ALIASES):
         others = len(FAMILIES) + len(ALIASES) - len(NAMED)
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(NAMED)} and {others} more are")
+    if kind == "mistral" and raw.get("layer_types") is not None:
+        kind = "ministral"
     try:
         formats_of(raw)
         config = family_of(kind).from_json({key: value for key, value in raw.items() if key != "quantization_config"})
