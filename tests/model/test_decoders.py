@@ -59,6 +59,10 @@ def test_without_a_head_the_last_norm_is_the_end_and_the_inner_width_is_that_of_
     trace = changed("gpt2", tie_word_embeddings=False).trace(ids=GPT2.expected["input_ids"].tolist())
     assert trace.names[-1] == "decoder.norm"
     np.testing.assert_allclose(trace["decoder.norm"], GPT2.expected["hidden_2"], rtol=0, atol=1e-9)
+    for family in ("gptj", "phi"):  # whose logits have a bias beside the embedding table, too
+        tensors = reference_of(family).tensors()
+        bare = {name: tensor for name, tensor in tensors.items() if not name.startswith("lm_head.")}
+        assert changed(family, bare, tie_word_embeddings=True).trace(ids=IDS).names[-1] == "decoder.norm"
     narrow = {name: tensor[..., :96] if "c_fc" in name else tensor for name, tensor in TENSORS.items()}
     narrow |= {name: tensor[:96] for name, tensor in TENSORS.items() if name.endswith("mlp.c_proj.weight")}
     hidden = changed("gpt2", narrow, n_inner=96).trace(ids=IDS)["decoder.0.feed_forward.hidden"]

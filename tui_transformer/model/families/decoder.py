@@ -240,7 +240,8 @@ class DecoderConfig(BaseConfig):
         """Tied or not, with logits or without, as the tensors tell."""
         own = self.weights.own_head(self, names)
         tied = self.tie_word_embeddings and not own
-        return replace(self, tie_word_embeddings=tied, head=tied or own)
+        bare = self.style.logits_bias and not self.weights.has("output.logits.bias", names)
+        return replace(self, tie_word_embeddings=tied, head=own or (tied and not bare))
 
     # Windows and rotary positions
 
