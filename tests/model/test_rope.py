@@ -200,6 +200,25 @@ def test_a_sentence_may_be_longer_than_the_model_was_made_for_where_positions_ar
     assert np.abs(whole[turned][:, 1:8] - short[turned][:, 1:]).max() > 1e-3
 
 
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_padding_changes_no_frequency(tmp_path, kind):
+    """A sentence is as long as it is without padding, on either side; of several the longest counts."""
+    factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 8}
+    model = model_of(tmp_path, rope_type=kind, factor=2.0, **factors if kind == "longrope" else {})
+    ids, pads = list(range(10, 17)), [0] * 3
+    alone = model.trace(ids=ids)["output.logits"]
+    for row, mask, at in (
+        (pads + ids, [0] * 3 + [1] * 7, slice(3, None)),
+        (ids + pads, [1] * 7 + [0] * 3, slice(0, 7)),
+    ):
+        trace = model.trace(ids=row, mask=mask)
+        np.testing.assert_allclose(trace["output.logits"][at], alone, atol=1e-12)
+        again = model.trace_after({}, 0, [row], mask=[mask])
+        np.testing.assert_allclose(again["output.logits"][at], alone, atol=1e-12)
+    both = model.trace(ids=[pads + ids, list(range(20, 30))], mask=[mask[::-1], [1] * 10])["output.logits"]
+    np.testing.assert_allclose(both[1], model.trace(ids=list(range(20, 30)))["output.logits"], atol=1e-12)
+
+
 def test_a_cache_gives_the_same_where_frequencies_change_with_the_length(tmp_path):
     factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
     model = model_of(tmp_path, rope_type="longrope", original_max_position_embeddings=4, factor=2.0, **factors)

@@ -50,7 +50,7 @@ def attention(build: Builder, x: str, memory: str | None, queries: Sequence, key
         query = normalise(build, query, how.head_norm, "query_norm")
         key = normalise(build, key, how.head_norm, "key_norm")
     if how.rotary is not None:
-        turn = ops.Rotate(how.rotary.of(build.known[keys.visible][0].size), how.rotary.factor)
+        turn = ops.Rotate(how.rotary.of(keys.counted or build.known[keys.visible][0].size), how.rotary.factor)
         query = build("query_rotated", turn, query, queries.places)
         key = build("key_rotated", turn, key, keys.places)
     if keys.kept is not None:

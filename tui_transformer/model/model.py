@@ -27,6 +27,7 @@ from tui_transformer.model.texts import (
     Givens,
     Texts,
     all_visible,
+    as_counted,
     checked_ids,
     checked_mask,
     givens_of,
@@ -271,7 +272,7 @@ class Model(Texts):
 
     def _trace(self, givens: Mapping[str, Host], budget: int, *, batched: bool | None = None) -> Trace:
         lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
-        program = self.program(*lengths)
+        program = self.program_of(as_counted(Lengths(*lengths), givens, self.config))
         givens = {name: givens[name] for name in program.givens}
         needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
         words: dict[str, Any] = {"word": self.word, "target_word": self.target_word}
@@ -326,6 +327,7 @@ class Model(Texts):
         if target is not None:
             givens |= givens_of(target, self.config, DECODER, all_visible(target))
         lengths = Lengths(*(each.shape[1] for each in (rows, target) if each is not None))
+        lengths = as_counted(lengths, givens, self.config)
         if past:
             givens |= without_past(givens, DECODER if self.has_decoder else "", past)
             lengths = lengths.after(past)

@@ -20,17 +20,19 @@ class Lengths(NamedTuple):
         tokens: Of the sentence.
         decoder: Of a decoder beside an encoder; 0 where there is one sequence only.
         past: Tokens before these (of the decoder, where there are two sequences) whose keys and values were kept.
+        counted: Tokens of a decoder's longest sentence that are no padding, where frequencies go by them; 0 for all.
     """
 
     tokens: int
     decoder: int = 0
     past: int = 0
+    counted: int = 0
 
     def after(self, past: int) -> Lengths:
         """The same without the first `past` tokens of the sequence that grows, whose keys and values are there."""
         if self.decoder:
             return Lengths(self.tokens, self.decoder - past, past)
-        return Lengths(self.tokens - past, 0, past)
+        return Lengths(self.tokens - past, 0, past, self.counted)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Sequence:
         visible: Which keys are real tokens.
         kept: Axis of the tokens before, whose keys and values were kept; None where all are computed.
         key_places: Places of the keys: of the tokens before as well.
+        counted: As in `Lengths`.
     """
 
     tokens: str
@@ -49,6 +52,7 @@ class Sequence:
     visible: str
     kept: Axis | None = None
     key_places: str = ""
+    counted: int = 0
 
     @property
     def keys(self) -> str:
@@ -60,7 +64,7 @@ class Sequence:
         return build.given(f"{self.places.rpartition('.')[0]}.{last}", *build.known[self.places])
 
 
-def sequence(build: Builder, label: str, length: int, past: int = 0) -> Sequence:
+def sequence(build: Builder, label: str, length: int, past: int = 0, counted: int = 0) -> Sequence:
     """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding).
 
     Keys and values of the first `past` tokens were kept: only the `length` tokens after them are computed.
@@ -69,8 +73,8 @@ def sequence(build: Builder, label: str, length: int, past: int = 0) -> Sequence
     tokens = build("tokens", Given(), _input(build, "ids", axis))
     places, visible = _input(build, "places", axis), _input(build, "visible", every)
     if not past:
-        return Sequence(tokens, places, visible)
-    return Sequence(tokens, places, visible, Axis("token", past, label), _input(build, "key_places", every))
+        return Sequence(tokens, places, visible, counted=counted)
+    return Sequence(tokens, places, visible, Axis("token", past, label), _input(build, "key_places", every), counted)
 
 
 def kept_sequence(build: Builder, label: str, length: int) -> Sequence:

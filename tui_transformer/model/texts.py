@@ -11,6 +11,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.base_config import BaseConfig, counted, unpadded
 from tui_transformer.model.loading import Parts
+from tui_transformer.model.sequence import Lengths
 from tui_transformer.records import dataclass
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import token_label
@@ -279,6 +280,13 @@ def checked_mask(mask: Sequence[Any] | Host | None, rows: Host) -> Host | None:
     if not marks.any(axis=1).all():
         raise InputError(f"{wanted}: a row of it has no 1")
     return np.broadcast_to(marks.astype(np.bool_), rows.shape)
+
+
+def as_counted(lengths: Lengths, givens: Givens, config: BaseConfig) -> Lengths:
+    """The same lengths, with the tokens that are no padding where a sentence of so many is turned otherwise."""
+    most = int(givens["input.visible"].sum(axis=1).max())
+    alike = most == lengths.tokens or config.keeps(most, lengths.tokens)
+    return lengths if alike else lengths._replace(counted=most)
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int | None) -> tuple[list[list[int]], list[list[int]]]:

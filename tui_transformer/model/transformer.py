@@ -38,7 +38,7 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
     if what.encoder is None or what.decoder is None:
         name, stack = ("decoder", what.decoder) if what.encoder is None else ("encoder", what.encoder)
         assert stack is not None  # noqa: S101 - a description without a stack describes nothing
-        source = tokens = sequence(build, "tokens", lengths.tokens, lengths.past)
+        source = tokens = sequence(build, "tokens", lengths.tokens, lengths.past, lengths.counted)
         x = run_stack(build.within(name), embed(build, tokens, vocabulary, model, stack.embedding), stack, tokens)
     else:
         if lengths.past:  # keys and values of the encoder's output were kept
