@@ -358,6 +358,12 @@ def test_heads_and_sublayers_are_as_the_file_says():
     assert "decoder.norm" not in names
     # biases
     raw = {key: value for key, value in settings_of("llama").items() if not key.endswith("_bias")}
-    raw |= {"model_type": "internlm3", "qkv_bias": True, "bias": True}
-    weights = read(raw).program(Lengths(3)).weights
-    assert {f"decoder.0.{name}.bias" for name in ("self_attention.output", "feed_forward.gate")} <= weights.keys()
+    attention, others = ("query", "key", "value"), ("output", "hidden", "gate")
+    for qkv, bias, named in (
+        (True, True, {*attention, *others}),
+        (True, False, {*attention}),
+        (False, True, {*others}),
+    ):
+        weights = read(raw | {"model_type": "internlm3", "qkv_bias": qkv, "bias": bias}).program(Lengths(3)).weights
+        biased = {name.split(".")[-2] for name in weights if name.endswith(".bias")}
+        assert (biased, "decoder.0.self_attention.output.bias" in weights) == (named, bias)

@@ -27,8 +27,13 @@ LlamaConfig = decoder("llama", STYLE, BIASES)
 ArceeConfig = decoder("arcee", replace(STYLE, gated=False), BIASES)
 """Arcee (Arcee AI 2025): feed-forward layers have no gate and square what ReLU lets through."""
 
-InternLm3Config = decoder("internlm3", STYLE, BIASES, other_names={"attention_bias": "qkv_bias", "mlp_bias": "bias"})
-"""InternLM 3 (Shanghai AI Laboratory 2025): Llama under other names of its biases."""
+InternLm3Config = decoder(
+    "internlm3",
+    replace(STYLE, biases={"attention_bias": QUERY_KEY_VALUE, "mlp_bias": ATTENTION_MATRICES - QUERY_KEY_VALUE}),
+    BIASES,
+    other_names={"attention_bias": "qkv_bias", "mlp_bias": "bias"},
+)
+"""InternLM 3 (Shanghai AI Laboratory 2025): Llama with biases of query, key and value, or of all other matrices."""
 
 MULTIPLIERS = dict.fromkeys(
     ("embedding_multiplier", "logits_scaling", "residual_multiplier", "attention_multiplier"), 1.0
