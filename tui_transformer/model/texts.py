@@ -282,7 +282,7 @@ def checked_mask(mask: Sequence[Any] | Host | None, rows: Host) -> Host | None:
     return np.broadcast_to(marks.astype(np.bool_), rows.shape)
 
 
-def as_counted(lengths: Lengths, givens: Givens, config: BaseConfig) -> Lengths:
+def as_counted(lengths: Lengths, givens: Mapping[str, Host], config: BaseConfig) -> Lengths:
     """The same lengths, with the tokens that are no padding where a sentence of so many is turned otherwise."""
     most = int(givens["input.visible"].sum(axis=1).max())
     alike = most == lengths.tokens or config.keeps(most, lengths.tokens)
