@@ -17,6 +17,7 @@ from tui_transformer.diagnosis.reference_values import Reference, stands_for_inf
 from tui_transformer.engine.axis import Axes, Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.names import DIFFERENCE
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.records import dataclass, replace
 
@@ -304,6 +305,8 @@ def given_of(tensor: Tensor, reference: Reference) -> Planned | None:
         return plan(description="holds no numbers")
     if tensor.name.startswith(GRADIENT):
         return plan(reason="a gradient: only what the forward pass computes is compared")
+    if tensor.name.startswith(DIFFERENCE):
+        return plan(reason="a difference of two traces: only what the forward pass computes is compared")
     role = role_of(tensor)
     if not role:
         alone = tensor.heading is not None and tensor.values.array.size == 1

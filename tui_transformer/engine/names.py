@@ -9,6 +9,9 @@ from tui_transformer.errors import InputError, UsageError
 
 SHOWN = 8
 
+DIFFERENCE = "difference/"
+"""Prefix of the name of a step or weight that means its difference between two traces."""
+
 
 def find(names: Sequence[str], wanted: str) -> list[str]:
     """The names that are meant: an exact one, those of a pattern with `*`, or that with a single such end.

@@ -5,9 +5,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import resvg_py
 from driving import NARROW, SMALL, WIDE, exploring
 
+from tui_transformer.diagnosis import Input, diagnose
+from tui_transformer.diagnosis.dumps import open_dump
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.session.edit_format import changes
 from tui_transformer.session.view_state import BEFORE, Measure
@@ -165,3 +169,27 @@ async def test_a_gradient_of_a_metric_is_not_exported_as_one_of_the_loss(tmp_pat
         title = Path("gradient.txt").read_text("utf-8").partition("\n")[0]
         of = explorer.session.gradients.start.description
         assert title.startswith(f"∂({of})/∂{WEIGHTS} · ")
+
+
+@pytest.mark.parametrize(("key", "called"), [("b", "gradient/"), ("=", "difference/")])
+async def test_a_gradient_or_difference_has_a_name_in_files_that_no_step_has(tmp_path, monkeypatch, key, called):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
+        session = explorer.session
+        wanted = changes(session.model, session.base.program, ["0.self_attention.scores *= 3"])
+        await explorer.change(session.with_edits(*wanted).with_overlay(BEFORE))
+        if key == "b":
+            await explorer.press("b")
+            await explorer.go(WEIGHTS)
+        while explorer.drawn not in ("overlay" if key == "b" else "difference",):
+            await explorer.press("z")
+        for suffix in ("npz", "json", "csv"):
+            await explorer.prompt("x", f"drawn.{suffix}")
+        with np.load("drawn.npz") as file:
+            assert file.files == [called + WEIGHTS]
+        written = json.loads(Path("drawn.json").read_text("utf-8"))
+        assert written["name"] == called + WEIGHTS
+        assert written["formula"] in (explorer.scene.working.formula, "this less before the edits")
+        model, text = explorer.session.model, explorer.session.text
+        with pytest.raises(InputError, match="no name in it is a step"):
+            diagnose(open_dump(Path("drawn.npz")), model, Input(np.array([model.encode(text).ids])))

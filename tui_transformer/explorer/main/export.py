@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
+from tui_transformer.engine.gradient_explanation import GRADIENT, gradient_formula
+from tui_transformer.engine.names import DIFFERENCE
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.compositor import strips_of
@@ -25,12 +27,15 @@ from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
+from tui_transformer.records import replace
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
+from tui_transformer.session.step_scene import StepScene
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import Chart
+from tui_transformer.views.view import View
 
 
 class Export:
@@ -52,7 +57,7 @@ class Export:
             return
         from tui_transformer.report.export import SUFFIXES, export
 
-        view, what = scene.drawn, ""
+        view, what = _named(self._explored.session, scene), ""
         if scene.alone is not None:
             beside = "difference." if scene.shown == "difference" else "beside."
             what = "gradient." if self._explored.session.backward else beside
@@ -68,7 +73,7 @@ class Export:
 
         prompt = PromptScreen(
             "Export to",
-            value=f"{what}{view.name}{head}.csv",
+            value=f"{what}{scene.view.name}{head}.csv",
             hint=f"the name decides the format: {', '.join(SUFFIXES)}",
             check=check_name if large else lambda name: export(view, check_name(name)),
             replaces=True,
@@ -132,6 +137,19 @@ class Export:
             self._port.written(name, "; ".join(said))
 
         self._port.open(*asking("Notes for who gives the lecture", str, write, hint="a line, or nothing"))
+
+
+def _named(session: Session, scene: StepScene) -> View:
+    """What is drawn, by a name that says what it is: in files no gradient or difference is taken for the step."""
+    view = scene.drawn
+    if scene.alone is None:
+        return view
+    if session.backward:
+        formula = gradient_formula(session.trace, session.gradients, view.name)
+        return replace(view, name=f"{GRADIENT}{view.name}", formula=formula)
+    if scene.shown == "difference":
+        return replace(view, name=f"{DIFFERENCE}{view.name}", formula=f"this less {visible(session.overlay.label)}")
+    return view
 
 
 def check_name(name: str) -> Path:
