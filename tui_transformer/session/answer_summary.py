@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,8 @@ from tui_transformer.views.step_view import Place
 LEAST = 0.0001
 """The least share that is written as a number."""
 
+NO_NUMBER = "no number"
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -39,12 +42,14 @@ class Guess:
         return self.label.strip(SPACE) or self.label
 
     def __str__(self) -> str:
-        """`question 99.9 %`."""
-        return f"{self.name} {percent(self.share)}"
+        """`question 99.9 %`; of logits that are no numbers no word is the likeliest."""
+        return NO_NUMBER if math.isnan(self.share) else f"{self.name} {percent(self.share)}"
 
 
 def percent(share: float) -> str:
     """A share from 0 to 1: `99.9 %`, `<0.01 %`."""
+    if math.isnan(share):
+        return "NaN"
     if share == 0:
         return "0 %"
     if 0 < share < LEAST:
@@ -106,7 +111,8 @@ def describe(session: Session, report: Report) -> str:
         session.trace.compute((weights[-1].name,))
         row = session.trace[weights[-1].name].reshape(-1, weights[-1].shape[-1])[-1]
         key = int(np.nan_to_num(row).argmax())
-        return f"query {weights[-1].shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
+        likely = f"key {key}: {percent(float(row[key]))}" if np.isfinite(row).all() else NO_NUMBER
+        return f"query {weights[-1].shape[-2] - 1} looks at {likely}"
     last = steps[-1]
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():

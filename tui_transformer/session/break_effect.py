@@ -19,7 +19,7 @@ from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.answer_summary import Guess, answer_position, answers, percent, shares
+from tui_transformer.session.answer_summary import NO_NUMBER, Guess, answer_position, answers, percent, shares
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import place_of, scale_for, tile_extremes, view_of
@@ -33,8 +33,6 @@ MUCH = 0.001
 
 MOST_ROWS, MOST_COLUMNS = 48, 64
 """Rows and columns around the cell that changes most which are handed over."""
-
-NO_NUMBER = "no number"
 
 
 @dataclass(frozen=True, eq=False)

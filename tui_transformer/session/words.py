@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Literal
@@ -18,7 +19,7 @@ from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.records import dataclass, field
-from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.answer_summary import NO_NUMBER, percent
 from tui_transformer.session.session import LOSS, TEXT, Session, gradient_cost
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, visible
@@ -154,7 +155,7 @@ def ending(session: Session, report: Report, keys: Keys, temperature: float) -> 
     )
     return Ending(
         sentence=tokenizer.decode(written.ids),
-        most_likely="" if ahead else best_text,
+        most_likely="" if ahead else NO_NUMBER if any(map(_is_nan, likely)) else best_text,
         formula=formula + "\nbefore: without the edits" * bool(session.edits),
         guesses=tuple(guesses[::-1] if ahead else guesses),
         first=first,
@@ -181,6 +182,8 @@ def _likely(trace: Trace, places: range, temperature: float, report: Report) -> 
 def _columns(model: Model, likely: tuple[Likely, ...], text: Sequence[int] | None) -> tuple[str, ...]:
     """Tokens with their shares: as words, or as what follows a text."""
     known = model.target_vocabulary.size if model.target_vocabulary is not None else 0
+    if _is_nan(likely):
+        return (f" {NO_NUMBER}",)
     columns = []
     for each in likely:
         if text is None or each.token >= known:
@@ -189,6 +192,11 @@ def _columns(model: Model, likely: tuple[Likely, ...], text: Sequence[int] | Non
             word = f"“{visible(token_text(model, text, each.token))}”"
         columns.append(f" {fit(word, LIKELY_WIDTH)}{percent(each.probability):>8} ")
     return tuple(columns)
+
+
+def _is_nan(likely: tuple[Likely, ...]) -> bool:
+    """Whether the logits are no numbers: then no word is likelier than another."""
+    return bool(likely) and math.isnan(likely[0].probability)
 
 
 def _after(text: str, width: int) -> str:

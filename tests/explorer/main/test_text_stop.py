@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.matrix import TextPane
 from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.edit_format import changes
 from tui_transformer.session.session import TEXT
 
 
@@ -83,3 +85,16 @@ async def test_a_text_is_folded_for_the_columns_beside_its_scroll_bar():
         await explorer.press("+", "-")  # drawn again, beside the bar
         lines = str(pane.query_one("#words", Static).visual).split("\n")
         assert max(map(len, lines[1 : lines.index("")])) <= pane.scrollable_content_region.width
+
+
+@pytest.mark.parametrize("model", ["question", "story", "copy"])
+async def test_where_the_logits_are_no_numbers_no_word_is_the_likeliest(model):
+    async with exploring(NARROW, model=model) as explorer:
+        session = explorer.session
+        edit = changes(session.model, session.base.program, ["embedding.output[1,2] = inf"])
+        await explorer.change(session.with_edits(*edit))
+        assert explorer.text.splitlines()[-1].strip().startswith("no number ")  # the answer
+        await explorer.go(TEXT)
+        await explorer.shown("no number")
+        assert "[PAD]" not in explorer.text
+        assert "nan" not in explorer.text
