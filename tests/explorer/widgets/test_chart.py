@@ -205,6 +205,15 @@ async def test_charts_without_anything_to_scale_are_drawn(shown: Draw) -> None:
         assert lines[0].strip().startswith(chart.title)
 
 
+async def test_many_bars_say_where_there_is_no_number(shown: Draw) -> None:
+    heights = [1.0] * 40
+    heights[10], heights[20], heights[30] = math.inf, math.nan, -math.inf
+    (lines,) = await shown(BarChart("Row", tuple(map(str, range(40))), tuple(heights)))
+    text = "".join(lines)
+    assert (text.count("∞"), text.count("×")) == (1, 1)  # what is masked is left open
+    assert text.index("∞") < text.index("×")
+
+
 async def test_any_size_of_screen(screen_text, shows) -> None:
     app = ChartApp()
     async with app.run_test(size=(80, 24)) as pilot:

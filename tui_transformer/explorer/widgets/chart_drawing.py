@@ -225,6 +225,9 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     least = (max(0.0, heights.max()) - min(0.0, heights.min())) / (4 * canvas.height)
     heights[np.abs(heights) < least] = 0.0
     _draw_steps(canvas, np.arange(heights.size + 1, dtype=np.float64) - 0.5, heights, chart.marked)
+    for place, value in enumerate(chart.values):
+        if math.isnan(value) or value == math.inf:  # no bar would say 0
+            figure.draw(figure.text(place, 0, "×" if math.isnan(value) else "∞"))
     first, step = 0, max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / canvas.width), 1)
     if chart.labels[0].isdecimal():  # round numbers
         power = 10 ** math.floor(math.log10(step))
