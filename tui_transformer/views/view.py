@@ -72,8 +72,11 @@ class Scale:
     farthest: float = 0.0
 
     def beyond(self, values: Values) -> Values:
-        """Which values lie beyond the scale."""
-        return (values > self.high) | (values < self.low)
+        """Which values lie beyond the scale, ∞ at least where it has no farthest; −∞ is masked."""
+        if not self.farthest:
+            infinite: Values = values == np.inf
+            return infinite
+        return (values > self.high) | ((values < self.low) & (values > -np.inf))
 
     def position(self, values: Values) -> Values:
         """Where values lie on the scale: 0 at `low`, 1 at `high`, cut outside (NaN stays NaN)."""

@@ -95,6 +95,20 @@ async def test_what_lies_beyond_the_scale_is_marked(screen_text) -> None:
             assert size == 80 or any("1000.00▲" in line for line in lines)
 
 
+@pytest.mark.parametrize("farthest", [0.0, 1000.0])
+async def test_what_is_masked_is_not_beyond_the_scale_and_what_is_infinite_is(farthest, screen_text) -> None:
+    values = np.full((3, 40), 0.25)
+    values[0, 3], values[1, 1], values[2, 2] = np.inf, -np.inf, np.nan
+    app = HeatMapApp(view_of(values), Scale("diverging", -1.0, 1.0, farthest))
+    async with app.run_test(size=(80, 24)) as pilot:
+        for size in (80, 400):
+            await pilot.resize_terminal(size, 24)
+            text = screen_text(app)
+            assert text.count("▲") == 1
+            assert "▼" not in text
+            assert size == 80 or "inf ▲" in text.replace("inf▲", "inf ▲")
+
+
 async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_matrix_reaches(
     screen_text,
 ) -> None:

@@ -283,7 +283,10 @@ class MatrixPane(Vertical):
         self.cells.show(view, scale, tile, number_width=number_width, cursor=cursor, frame=frame)
         absent, edited = view.absent_in(tile.values), bool(view.edited)
         note = note if frame is None else ""  # it is of the values
-        self._legend.show(None if view.integer else scale, note=note, absent=absent, edited=edited, frame=frame)
+        infinite = bool(np.isposinf(tile.values).any())
+        self._legend.show(
+            None if view.integer else scale, note=note, absent=absent, edited=edited, infinite=infinite, frame=frame
+        )
 
     def show_missing(self, title: str) -> None:
         """Show the frame of a matrix that is still to come."""

@@ -46,6 +46,7 @@ class Legend(Widget):
         note: str = "",
         absent: str = "",
         edited: bool = False,
+        infinite: bool = False,
         frame: Frame | None = None,
     ) -> None:
         """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
@@ -53,7 +54,8 @@ class Legend(Widget):
         if scale is not None and scale.farthest:
             glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
             beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
-        signs = (f"{MASKED_GLYPH} {absent}" * bool(absent), f"{EDITED_GLYPH} edited" * edited, beyond, note)
+        marked = f"{EDITED_GLYPH} edited" * edited, f"{BEYOND_GLYPHS[0]} ∞" * infinite
+        signs = (f"{MASKED_GLYPH} {absent}" * bool(absent), *marked, beyond, note)
         self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
         self.refresh()
 

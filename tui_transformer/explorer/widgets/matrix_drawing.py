@@ -111,9 +111,8 @@ class Drawing:
         levels, values = self._window(row, columns)
         fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
         line = self.table.text_line(levels, values)
-        if self.scale.farthest:
-            for at in np.flatnonzero(self.scale.beyond(values)).tolist():
-                line[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
+        for at in np.flatnonzero(self.scale.beyond(values)).tolist():
+            line[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
         for rows, part in self.edited:
             if row in rows:
                 for at in (column - columns.start for column in columns if column in part):
