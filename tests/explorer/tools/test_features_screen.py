@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
-from driving import MEDIUM, NARROW, SMALL, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.widgets import Static
 
 from tui_transformer.engine.changes import Scale
 from tui_transformer.explorer.tools.features import FeaturesScreen
+from tui_transformer.explorer.tools.graph import GraphScreen
 from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.features.dictionary import Features, own_dictionary
+from tui_transformer.features.labels import read_labels
 from tui_transformer.model.model import Model
 from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place
@@ -78,3 +82,22 @@ async def test_it_is_drawn_at_every_size():
         await opened(explorer, 3)
         for size in (SMALL, (60, 20), (5, 3)):
             await explorer.resize(*size)
+
+
+async def test_features_of_another_dictionary_are_not_called_as_those_that_come_with_the_model(tmp_path):
+    own = own_dictionary(Model.load("story", device="cpu").folder)
+    assert own is not None
+    other = shutil.copytree(own, tmp_path / "other", ignore=shutil.ignore_patterns("labels.csv"))
+    for features, called in ((own, True), (other, False)):
+        async with exploring(WIDE, model="story", text=TEXT) as explorer:
+            session = explorer.session
+            await explorer.change(session.with_model(session.model.with_features(Features.load(features))))
+            screen = await opened(explorer, 15)
+            assert bool(screen.labels) is called
+            label = read_labels(own / "labels.csv").get(screen.found.active.features[0].feature, "")
+            assert label
+            assert (label in explorer.text) is called
+            await explorer.leave()
+            await explorer.open("graph")
+            assert isinstance(explorer.app.screen, GraphScreen)
+            assert bool(explorer.app.screen.labels) is called

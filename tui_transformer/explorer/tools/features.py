@@ -23,6 +23,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
+from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import SPACE, cells, fit, token_label, visible
@@ -59,6 +60,14 @@ def open_from(port: Port) -> None:
     ask_of_now(port, "features", featured, put)
 
 
+def labels_at(session: Session, at: str) -> Mapping[int, str]:
+    """The labels of features at a step; none where these are not of the dictionary that comes with the model."""
+    own = own_dictionary(session.model.folder)
+    placed = (each for each in session.model.added if isinstance(each, PlacedFeatures) and each.features.path == own)
+    is_own = any(spot.name == at for each in placed for spot in each.spots)
+    return own_labels(own) if is_own else {}
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """What is known of a token.
@@ -90,7 +99,7 @@ class FeaturesScreen(Overview, tool="features"):
         self.places = places_of_features(self.session.trace.program)
         self.at = next((at for at in self.places if port.position.stop.startswith(at)), self.places[-1])
         self.token = port.position.place.row
-        self.labels: Mapping[int, str] = own_labels(own_dictionary(self.session.model.folder))
+        self.labels = labels_at(self.session, self.at)
         self.found: Found | None = None
 
     def content(self) -> ComposeResult:
@@ -215,6 +224,7 @@ class FeaturesScreen(Overview, tool="features"):
 
     def action_place(self) -> None:
         self.at = following(self.places, self.at)
+        self.labels = labels_at(self.session, self.at)
         self.begin()
 
     def chosen(self) -> None:

@@ -17,9 +17,8 @@ from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import number
+from tui_transformer.explorer.tools.features import labels_at
 from tui_transformer.explorer.tools.measure import choose
-from tui_transformer.features.dictionary import own_dictionary
-from tui_transformer.features.labels import own_labels
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of
@@ -116,8 +115,7 @@ class GraphScreen(Overview, tool="graph"):
         self.waiting = False
         self.requests.failed = lambda _: self._stay()
         at = places_of_features(self.session.trace.program)
-        own = own_dictionary(self.session.model.folder)
-        self.labels = own_labels(own) if len(at) == 1 else {}
+        self.labels = labels_at(self.session, at[0]) if len(at) == 1 else {}
 
     def begin(self) -> None:
         session = self.session
