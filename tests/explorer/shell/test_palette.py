@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from driving import NARROW, exploring
+from driving import NARROW, WIDE, exploring
 from textual.command import CommandList
 from textual.css.query import NoMatches
 from textual.widgets import Input
@@ -97,3 +97,20 @@ async def test_what_can_be_done_stands_in_groups_named_where_they_begin():
         explorer.app.focused.value = "heads"
         await explorer.until(lambda: "Next step" not in explorer.text and "All heads at once" in explorer.text)
         assert next(line for line in explorer.text.splitlines() if "All heads at once" in line).startswith("  look at ")
+
+
+async def test_the_lines_fit_the_terminal_that_becomes_another_and_the_cursor_stays():
+    async with exploring(WIDE) as explorer:
+        await explorer.keys("ctrl+p")
+        await explorer.shown("Next step", "Zoom: this pane")
+        commands = explorer.app.screen.query_one(CommandList)
+        await explorer.keys(*["down"] * 6)
+        chosen = commands.highlighted_option.hit.text
+        for size in ((60, 20), (100, 30), (60, 20)):
+            await explorer.resize(*size)
+            await explorer.until(
+                lambda width=size[0]: max(each.prompt.cell_length for each in commands.options) <= width - 8
+            )
+            await explorer.handled()
+            assert commands.highlighted_option.hit.text == chosen
+            assert commands.virtual_size.height == commands.option_count

@@ -24,7 +24,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingsMap, Keymap
-from textual.command import CommandList, CommandPalette
+from textual.command import Command, CommandList, CommandPalette
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.geometry import Size
@@ -325,15 +325,30 @@ class Commands(CommandPalette):
     Commands SearchIcon { display: none; }
     """
 
+    _width = 0
+    _chosen: object = None
+
     def on_resize(self, event: events.Resize) -> None:
-        """Leave where the terminal has become too small."""
+        """Write the lines for as many columns as there are now; leave where the terminal has become too small."""
         if not has_room(event.size):
             self.dismiss()
+        elif self._width not in (0, event.size.width):
+            self._chosen = _text_of(self.query_one(CommandList).highlighted_option)
+            self._gather_commands(self.query_one(Input).value.strip())
+        self._width = event.size.width
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search no more where it is closed: what was typed may come behind the end of its list."""
+        self._chosen = None
         if not self.is_active:
             event.prevent_default()
+
+    def _refresh_command_list(self, command_list: CommandList, *given: Any, **more: Any) -> None:
+        """Show the lines; where they are the same ones, the cursor stays."""
+        super()._refresh_command_list(command_list, *given, **more)
+        texts = [*map(_text_of, command_list.options)]
+        if self._chosen is not None and self._chosen in texts:
+            command_list.highlighted = texts.index(self._chosen)
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         return super().dismiss(result) if self.is_active else AwaitComplete()
@@ -352,6 +367,11 @@ class Commands(CommandPalette):
         """Do what a key stands for in the list, once that has a place on the screen: Textual counts its lines by it."""
         if self.query_one(CommandList).scrollable_content_region:
             super()._action_command_list(action)
+
+
+def _text_of(option: object) -> object:
+    """What a line of the palette is for; None where it is none."""
+    return option.hit.text if isinstance(option, Command) else None
 
 
 def has_room(size: Size) -> bool:
