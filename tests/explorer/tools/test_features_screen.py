@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import numpy as np
+import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.widgets import Static
 
@@ -12,6 +13,7 @@ from tui_transformer.engine.changes import Scale
 from tui_transformer.explorer.tools.features import FeaturesScreen
 from tui_transformer.explorer.tools.graph import GraphScreen
 from tui_transformer.explorer.tools.opening import open_tool
+from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import read_labels
 from tui_transformer.model.model import Model
@@ -101,3 +103,15 @@ async def test_features_of_another_dictionary_are_not_called_as_those_that_come_
             await explorer.open("graph")
             assert isinstance(explorer.app.screen, GraphScreen)
             assert bool(explorer.app.screen.labels) is called
+
+
+@pytest.mark.parametrize("depth", ["none", "standard", "256", "truecolor"])
+async def test_tokens_where_a_feature_is_weak_are_marked_where_there_are_few_colours(depth, monkeypatch):
+    monkeypatch.setattr(Surface, "of", lambda app: Surface(depth, app.current_theme.dark))
+    async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
+        screen = await opened(explorer, 15)
+        marks = [str(span.style) for span in screen._text(screen.tokens(AT), 15).spans]
+        active = [mark for mark in marks if "reverse" not in mark]
+        assert active
+        assert {"underline" in mark for mark in active} == {depth != "truecolor"}
+        assert {"accent" in mark for mark in active} == {depth != "none"}

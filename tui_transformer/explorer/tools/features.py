@@ -21,6 +21,7 @@ from tui_transformer.explorer.shell.base import Port, ask_of_now
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
 from tui_transformer.features.steps import PlacedFeatures
@@ -198,7 +199,7 @@ class FeaturesScreen(Overview, tool="features"):
         if self.found is not None and self.lines.cursor is not None:
             values = np.nan_to_num(np.abs(self.found.values[:, self.lines.cursor]))
         most = float(values.max()) or 1.0
-        in_pieces = any(token.startswith(SPACE) for token in tokens)
+        in_pieces, depth = any(token.startswith(SPACE) for token in tokens), Surface.of(self.app).depth
         lines = 2 if self.size.height < 18 else 4
         room, start = max(self.size.width - 4, 1) * lines // 2, token
         while start > 0 and room > 0:
@@ -207,7 +208,8 @@ class FeaturesScreen(Overview, tool="features"):
         parts = [Content("… ")] if start else []
         for at in range(start, len(tokens)):
             word, shade = visible(tokens[at]), round(75 * float(values[at]) / most)  # per cent of the accent
-            active = "underline" if self.app.no_color else f"on $accent {shade}%"
+            ground = f"on $accent {shade}%"  # of few colours none, where it is weak
+            active = {"none": "underline", "truecolor": ground}.get(depth, f"underline {ground}")
             mark = "bold reverse" if at == token else active if shade else ""
             if at > start and (not in_pieces or word.startswith(SPACE)):
                 parts.append(Content(" "))
