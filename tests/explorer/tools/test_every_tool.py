@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import NARROW, TOOLS, WIDE, exploring
+from textual.color import Color
 
 from tui_transformer import Scale, Set
 from tui_transformer.analysis.score import TokenScore
 from tui_transformer.explorer import tools
+from tui_transformer.explorer.guard.compositor import strips_of
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.themes import DARK, LIGHT
 from tui_transformer.explorer.tools.score import _shade
 from tui_transformer.explorer.tools.sentence import change_bar
 from tui_transformer.model.options import ModelOptions
@@ -107,3 +110,18 @@ async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools:
             assert said == (before.heading, before.note, before.detail)
             assert (after.heading, after.note) != (before.heading, before.note)
             await explorer.press("escape")
+
+
+@pytest.mark.parametrize("tool", ["", "arcs", "breaks", "generate", "train", "lens"])
+async def test_all_that_a_tool_draws_is_in_the_theme_that_is_chosen_over_it(tool: str) -> None:
+    async with exploring(WIDE, model="story", text=TEXT) as explorer:
+        await explorer.go("decoder.0.self_attention.weights")
+        await (explorer.open(tool) if tool else explorer.press("enter"))
+        await explorer.settled()
+        assert explorer.app.screen is not explorer.main
+        assert explorer.app.theme == DARK.name
+        explorer.app.theme = LIGHT.name
+        await explorer.settled()
+        seen = {segment.style.color for strip in strips_of(explorer.app) for segment in strip if segment.text.strip()}
+        assert Color.parse(LIGHT.foreground).rich_color in seen
+        assert Color.parse(DARK.foreground).rich_color not in seen

@@ -130,6 +130,7 @@ class InsideScreen(ExplorerScreen[Spot]):
     def on_mount(self) -> None:
         self._list.focus()
         self._look()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._draw(keep=True))
 
     def _look(self) -> None:
         spot, session = self.spot, self.session

@@ -81,6 +81,10 @@ class Arcs(GridWidget, can_focus=True):
         super().follow(before)
         self.refresh()
 
+    def restyled(self) -> None:
+        self._drawn = -1, []
+        self.refresh()
+
     def render_line(self, y: int) -> Strip:
         width, top = self.size.width, self.scroll_offset.y
         if self._drawn[0] != top or len(self._drawn[1]) != self.size.height:

@@ -95,6 +95,7 @@ class GenerateScreen(ExplorerScreen[None]):
         tokens.focus()
         self._begin(self._start.writer, self.session)
         self.show_lines()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._show_again())
 
     def on_resize(self, event: Resize) -> None:
         self.view.fit(event.size)

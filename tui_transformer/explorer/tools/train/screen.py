@@ -98,6 +98,7 @@ class TrainScreen(ExplorerScreen[None]):
         self.training.changed = lambda: self.port.worker.post(self.while_there(self._show_change))
         self.set_interval(OFTEN, self._tick)
         self._show(everything=True)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._show(everything=True))
 
     def on_unmount(self) -> None:
         self.training.changed = lambda: None
