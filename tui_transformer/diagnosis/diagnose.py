@@ -6,38 +6,31 @@ import contextlib
 import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
-from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
-from tui_transformer.diagnosis.causes.rounding import ROUNDED, SPREAD, dropped, rounded
+from tui_transformer.diagnosis.causes.cause import kind
+from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
+from tui_transformer.diagnosis.local import Local, given_by, local, segment_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import (
-    HIDDEN,
-    LEAST,
     Difference,
     Input,
     Reference,
     compare,
-    exceeds,
-    gaps,
-    largest,
     reference_values,
-    stands_for_infinity,
 )
-from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import replace
 from tui_transformer.text.display import visible
 
 SHOWN = 8
@@ -130,22 +123,40 @@ def _judged(
     entries: Sequence[Entry], reference: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
     differences = {}
+    entries = _as_computed(entries, reference)
+    coarse = tolerance is None and any(entry.precision.unit > FLOAT32_UNIT for entry in entries)
     for entry in entries:
         ours = reference.value(entry.step)
         if tolerance is None:
-            limit = entry.precision.of(entry.array) + reference.granted(entry.step, entry.precision)
+            limit = entry.precision.of(entry.array) + reference.granted(entry.step, entry.precision.unit)
         else:
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
         counted = counted_cells(reference.counted(entry.step), entry.known)
         shares = isinstance(reference.program.by_name[entry.step].op, Softmax)
         differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
-    first, verdicts = _isolated(entries, differences, reference, report)
+    first, verdicts = _isolated(entries, differences, reference, report, coarse=coarse)
     compared = []
     for entry in entries:
         noise, name = reference.noise(entry.step), entry.theirs
         compared.append(Compared(entry.step, name, differences[name], noise, verdicts[name]))
     return tuple(compared), first
+
+
+def _as_computed(entries: Sequence[Entry], reference: Reference) -> Sequence[Entry]:
+    """Entries with the roundings of the program: of few bits, where some numbers of few bits were not only stored so.
+
+    So it is where products alone have few bits, and norms, sums and softmax are kept in float32.
+    """
+    unit = FLOAT32_UNIT
+    for entry in entries:
+        if entry.precision.unit > unit:
+            counted = counted_cells(reference.counted(entry.step), entry.known)
+            limit = entry.precision.of(entry.array) + reference.granted(entry.step, FLOAT32_UNIT)
+            if compare(entry.array, reference.value(entry.step), counted, limit, shares=False).beyond:
+                unit = entry.precision.unit
+    computed = (replace(each.precision, unit=max(each.precision.unit, unit)) for each in entries)
+    return [replace(entry, precision=precision) for entry, precision in zip(entries, computed, strict=True)]
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
@@ -179,20 +190,31 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
 
 
 def _isolated(
-    entries: Sequence[Entry], differences: Mapping[str, Difference], reference: Reference, report: Report
+    entries: Sequence[Entry],
+    differences: Mapping[str, Difference],
+    reference: Reference,
+    report: Report,
+    *,
+    coarse: bool,
 ) -> tuple[First | None, dict[str, Verdict]]:
+    """The first step that is wrong for the inputs that the dump has, and what each of the others is.
+
+    `coarse`: numbers have few bits, so that large differences are granted in the end: every step is looked at.
+    """
     verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
     differing = [entry for entry in entries if differences[entry.theirs].beyond]
-    if not differing:
+    if not differing and not coarse:
         return None, verdicts
+    given = given_by(entries, reference)
     earliest: Local | None = None
     later: list[Local] = []
-    for entry in entries[: 1 + max(i for i, entry in enumerate(entries) if differences[entry.theirs].beyond)]:
+    last = max((i for i, entry in enumerate(entries) if coarse or differences[entry.theirs].beyond), default=0)
+    for entry in entries[: 1 + last]:
         report(entry.step)
         differs = differences[entry.theirs].beyond
         if not differs and earliest is not None:
             continue
-        where = local(entry, entries, reference)
+        where = local(entry, entries, reference, given)
         wrong = where.wrong
         if earliest is None and wrong:
             earliest = where
@@ -201,10 +223,11 @@ def _isolated(
             verdicts[entry.theirs] = "wrong" if wrong else "follows"
             later += [where] if wrong else []
     if earliest is None:
-        if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
+        alone = next((entry for entry in differing if entry.precision.unit <= FLOAT32_UNIT), None)
+        if alone is None:
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        earliest = local(differing[0], [differing[0]], reference)  # its inputs in the dump are too coarse to tell
-        verdicts[differing[0].theirs] = "first"
+        earliest = local(alone, [alone], reference)  # its inputs in the dump are too coarse to tell
+        verdicts[alone.theirs] = "first"
     cause = cause_of(earliest, later[:MOST_LATER], report)
     return _first(earliest, cause, entries, differences, reference), verdicts
 
@@ -301,59 +324,6 @@ ALIKE = 2.0
 """Mistakes that leave up to so many times as much as the best are alike: the first of them is named."""
 
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Local:
-    """A step of the dump beside what is computed from the inputs that the dump has, each cell within its tolerance."""
-
-    entry: Entry
-    segment: Segment
-    tolerance: Host
-    counted: Host | None
-
-    @property
-    def wrong(self) -> bool:
-        """The right steps make something else of the same inputs."""
-        return self.difference(None).beyond
-
-    def difference(self, change: Change | None) -> Difference:
-        """Difference of the dump from the output of a changed program on the dump's inputs.
-
-        Where a mistake makes larger numbers, their roundings are larger too.
-        """
-        ours = self.segment.value(change)
-        if ours.shape != self.entry.array.shape:
-            return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
-        if self.counted is None and exceeds(gaps(self.entry.array, ours), tolerance):
-            return Difference(beyond=True)  # as of nearly every change: by how much is of no use
-        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
-
-    @cached_property
-    def _size(self) -> float:
-        return largest(np.abs(self.segment.value()))
-
-
-def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local:
-    """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
-    segment = segment_of(entry, entries, reference)
-    unit = max(FLOAT32_UNIT, entry.precision.unit)
-    noise = max(SPREAD * segment.noise(unit), LEAST * unit * largest(np.abs(segment.value())))
-    counted = counted_cells(reference.counted(entry.step), entry.known)
-    return Local(entry, segment, entry.precision.of(entry.array) + noise, counted)
-
-
-def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Segment:
-    """What lies between a step and the nearest steps before it that the dump holds whole."""
-    given = {}
-    for each in entries:
-        if each.step != entry.step and each.known is None:
-            array = each.array
-            if (array <= HIDDEN).any():
-                array = np.where(stands_for_infinity(array, reference.value(each.step)), -np.inf, array)
-            given[each.step] = array, each.precision
-    return Segment(reference.exact, entry.step, given)
 
 
 def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:

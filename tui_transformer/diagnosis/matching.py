@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import last
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, Tensor, Values, part_of
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.entries import (
     Entry,
@@ -64,6 +64,9 @@ class Matched:
         """What has numbers that are not compared, each with the reason."""
         return tuple(f"{each.theirs}: {each.reason}" for each in self.plan if each.reason)
 
+
+MUCH = 2.0
+"""What is so many times as near is rather meant."""
 
 Taken = set[tuple[str, int | None]]
 """Steps that arrays before are, and the heads of them."""
@@ -260,22 +263,33 @@ class Matching:
         return " × ".join(axis.name for axis in axes), each.layout.assumed
 
     def _candidates(self, tensor: Tensor, target: Target, reading: int) -> Iterator[Candidate]:
-        """The steps and axes that an array can be; none after the first whose values are there."""
+        """The steps and axes that an array can be; none after the first whose values are there.
+
+        Of few bits so much is granted that more than one may seem to be there: then the nearest of them.
+        """
         reference = self.reference
+        nearest: tuple[float, Candidate] | None = None
         sizes = [math.prod(shape_of(reference.program.by_name[step].axes)) for step in target.steps]
         if math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(sizes):
             return  # and it is not read: a small file may hold very many
-        values = tensor.values
         for step in target.steps:
             axes = reference.program.by_name[step].axes
+            values = _of_all(tensor.values, step, reference)
             fitting = tuple(layouts(values, axes, reference.batch, target, fastest_first=tensor.fastest_first))
             for layout in (*fitting, *_moved(step, fitting, reference)):
-                tolerance = values.precision.of(layout.array) + reference.granted(step, values.precision)
+                tolerance = values.precision.of(layout.array) + reference.granted(step, values.precision.unit)
                 counted = counted_cells(reference.counted(step), layout.known)
-                agrees = not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
-                yield Candidate(target, step, layout, agrees, reading)
-                if agrees:
+                found = compare(layout.array, reference.value(step), counted, tolerance, shares=False)
+                each = Candidate(target, step, layout, not found.beyond, reading)
+                if found.beyond:
+                    yield each
+                elif values.precision.unit <= FLOAT32_UNIT:
+                    yield each
                     return
+                elif nearest is None or found.rms < nearest[0] / MUCH:
+                    nearest = found.rms, each
+        if nearest is not None:
+            yield nearest[1]
 
     def _by_count(self, tensor: Tensor, misfits: Sequence[Misfit], taken: Taken) -> Planned:
         """A file without a shape: the one step that has so many numbers."""
@@ -307,6 +321,17 @@ class Matching:
             if number is not None and not first <= number < first + count:
                 return f"{kind} {number}: the model has {count} {kind}s, and they are counted from {first}"
         return ""
+
+
+def _of_all(values: Values, step: str, reference: Reference) -> Values:
+    """What is the same of every sentence, and in the dump once, of all: positions, distances."""
+    batch, shape = reference.batch, shape_of(reference.program.by_name[step].axes)
+    if batch == 1 or values.array.size != math.prod(shape):
+        return values
+    ours = reference.value(step)
+    if not np.array_equal(ours, np.broadcast_to(ours[:1], ours.shape), equal_nan=True):
+        return values
+    return values.mapped(lambda array: np.stack([np.squeeze(array)] * batch))
 
 
 def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterator[Layout]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.edits import VISIBLE
@@ -83,9 +83,9 @@ class Reference:
             self._noise[step] = float32_noise(self.value(step), self.rough.array(step))
         return self._noise[step]
 
-    def granted(self, step: str, precision: Precision) -> float:
-        """Noise that is granted to values that were computed in a precision."""
-        return SPREAD * self.noise(step) * max(1.0, precision.unit / FLOAT32_UNIT)
+    def granted(self, step: str, unit: float) -> float:
+        """Noise that is granted to values of operations with such a relative error."""
+        return SPREAD * self.noise(step) * max(1.0, unit / FLOAT32_UNIT)
 
     def counted(self, step: str) -> Host | None:
         """True where a step is compared: not at padding. None where there is none.

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import Precision
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
 from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import Op, Scale
+from tui_transformer.engine.ops import Context, ExpertWeights, Linear, OfExpert, Op, Project, Scale, Scores, Unembed
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.files import read_toml
@@ -26,6 +26,15 @@ MOST_ALONE = 8
 
 NEAREST = 12
 """Most steps before one that are tried in its place."""
+
+PRODUCTS = (Linear, Project, Unembed, Scores, Context, OfExpert)
+"""What rounds its operands where products alone have few bits."""
+
+RUNS = 4
+"""Passes with other roundings, from which it is taken how far these move a cell."""
+
+FLIPPING = 4.0
+"""Roundings of a router's logits move some of them by so many times the largest that is seen."""
 
 CPU = choose_backend("cpu", "float64", small=True)
 """Where causes are tried."""
@@ -215,20 +224,39 @@ class Segment:
     def value(self, change: Change | None = None) -> Host:
         """The target with its batch axis, computed by the right program or a changed one."""
         if change is None or not (change.steps or change.weights):
-            return self._exact[self.target]
+            return self._of_all(self._exact)
         stale = {*change.steps, *change.weights}
         ordered = self._ordered(change.steps)
         for step in ordered:
             if not stale.isdisjoint(step.inputs):
                 stale.add(step.name)
         fresh = {name: value for name, value in self._exact.items() if name not in stale}
-        return self._run(ordered, fresh, change.weights)[self.target]
+        return self._of_all(self._run(ordered, fresh, change.weights))
+
+    def _of_all(self, values: Mapping[str, Host]) -> Host:
+        """The target of every sentence; what depends on none of them is computed once."""
+        value = values[self.target]
+        every: Host = np.broadcast_to(value, (self.trace.batch, *value.shape[1:])) if len(value) == 1 else value
+        return every
 
     def noise(self, unit: float) -> float:
         """Largest difference that other roundings make: each input within its precision, each result within `unit`."""
         random = np.random.default_rng(0)
         runs = (self._run(self.steps, {}, {}, unit, random)[self.target] for _ in range(2))
         return max(largest_difference(each, self._exact[self.target]) for each in runs)
+
+    def spread(self, unit: float) -> Host:
+        """How far such roundings move each cell, the root of the mean square; and at least what its row has of it."""
+        random = np.random.default_rng(0)
+        right = self.value()
+        squares = np.zeros(right.shape)
+        for _ in range(RUNS):
+            moved = self._run(self.steps, {}, {}, unit, random)[self.target]
+            with np.errstate(invalid="ignore"):
+                gap = np.abs(moved - right)
+            squares += np.where(np.isfinite(gap), gap, 0.0) ** 2 / RUNS
+        spread: Host = np.sqrt(np.maximum(squares, squares.mean(axis=-1, keepdims=True)))
+        return spread
 
     @cached_property
     def _exact(self) -> dict[str, Host]:
@@ -248,16 +276,31 @@ class Segment:
         for step in steps:
             if step.name not in values:
                 operands = [values[n] if n in values else self._operand(n, read, random) for n in step.inputs]
+                if random is not None:
+                    operands = self._rounded(step, operands, unit, random)
                 result = np.array(step.op.forward(self.trace.backend, *operands), copy=True)
                 values[step.name] = result if random is None else _shaken(result, unit * np.abs(result), random)
         return values
+
+    def _rounded(self, step: Step, operands: list[Host], unit: float, random: np.random.Generator) -> list[Host]:
+        """Operands of a product in its precision, which stands for its weights, too; what a router may choose."""
+        first, *rest = operands
+        if isinstance(step.op, ExpertWeights):
+            name = step.inputs[0]
+            return [_as_near(step, self._exact[name] if name in self._exact else self.given[name][0], first)]
+        if unit > FLOAT32_UNIT and isinstance(step.op, PRODUCTS):
+            first = _shaken(first, unit * np.abs(first), random)
+        return [first, *rest]
 
     def _operand(
         self, name: str, read: Mapping[str, Callable[[Host], Host]], random: np.random.Generator | None
     ) -> Host:
         if name in self.given:
             array, precision = self.given[name]
-            return array if random is None else _shaken(array, precision.of(array), random)
+            if random is None:
+                return array
+            none = isinstance(self.program.by_name[name].op, ExpertWeights) & (array == 0)  # not chosen, and so exactly
+            return _shaken(array, np.where(none, 0.0, precision.of(array)), random)
         if name in self.program.weights:
             weight: Host = self.trace.weights.get(name, self.program.shape(name))
             return read[name](weight) if name in read else weight
@@ -285,6 +328,15 @@ class Segment:
                 waiting.append((name, True))
                 waiting += [(source, False) for source in reversed(step.inputs)]
         return order
+
+
+def _as_near(step: Step, right: Host, moved: Host) -> Host:
+    """Logits of a router, other experts chosen where roundings like these can make it so."""
+    by = FLIPPING * np.abs(moved - right).max(axis=-1, keepdims=True)
+    chosen = result_of(step, right) > 0
+    pushed = right + np.where(chosen, -by, by)
+    flipped = ((result_of(step, pushed) > 0) != chosen).any(axis=-1, keepdims=True)
+    return np.where(flipped, pushed, moved)
 
 
 def _shaken(values: Host, by: Host, random: np.random.Generator) -> Host:
