@@ -271,3 +271,13 @@ def test_a_second_model_without_a_vocabulary_reads_the_tokens_of_the_first(run: 
     folder = tmp_path / "model"
     shutil.copytree(LLAMA, folder, ignore=shutil.ignore_patterns("tokenizer.json"))
     assert run("diff", LLAMA, str(folder), *TEXT).code == 0
+
+
+def test_what_names_stand_for_is_not_left_unread(run: Run, wrong: Path) -> None:
+    Path("names.map").write_text("mine = encoder.0.self_attention.scaled\n")
+    for option in (("--map", "names.map"), ("--names", "ggml")):
+        run("diff", "right.npz", "right.npz", *option).refuses(f"{option[0]} says what the names of a dump", 2)
+    beside = ("right.npz", "encoder", *SIZES, "--map", "names.map")
+    run("diff", *beside).refuses("names.map: names nothing that is in the dump: it has tokens", 1)
+    Path("names.map").write_text(f"mine = {SCALED}\n{SCALED} = {SCALED}\n")
+    assert "names.map names what is not in the dump: mine\n" in run("diff", *beside, code=0).out

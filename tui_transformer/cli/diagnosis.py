@@ -67,7 +67,7 @@ def run_diagnosis(
     """
     dump = open_dump(path)
     sentences = dump, *dump.further
-    known = None if own is None else read_map(own)
+    known, unknown = (None, ()) if own is None else _mapped(own, sentences)
     parts = []
     for number, (sentence, given_flags) in enumerate(zip(sentences, _each(flags, sentences), strict=True), 1):
         model, given, notes = _input(given_flags, sentence)
@@ -78,7 +78,8 @@ def run_diagnosis(
             if matched:
                 emit(_plan(error.plan))
             raise
-        parts.append(Part(f"sentence {number}" if dump.further else "", found, notes))
+        parts.append(Part(f"sentence {number}" if dump.further else "", found, (*unknown, *notes)))
+        unknown = ()
     if form == "json":
         emit_json(_as_json(parts, matched=matched), 2)
     else:
@@ -86,6 +87,20 @@ def run_diagnosis(
     if any(part.diagnosis.first is not None for part in parts):
         return DIFFERENT
     return 0 if all(part.diagnosis.same for part in parts) else NOT_ALL
+
+
+def _mapped(path: Path, sentences: Sequence[Dump]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What names of a dump stand for, and what is said of those that it has not.
+
+    Raises:
+        InputError: It has none of them.
+    """
+    named = read_map(path)
+    there = {name for dump in sentences for name in (*dump.tensors, *dump.refused)}
+    unknown = [name for name in named if name not in there]
+    if unknown and len(unknown) == len(named):
+        raise InputError(f"{path}: names nothing that is in the dump: it has {listed([*sentences[0].tensors])}")
+    return named, (f"{path} names what is not in the dump: {listed(unknown)}",) if unknown else ()
 
 
 def _each(flags: Flags, sentences: Sequence[Dump]) -> Iterator[Flags]:

@@ -84,6 +84,12 @@ class Diff(Flags):
             )
         elif self.matched:
             raise UsageError("--matched says what a dump was taken for: name one dump and a model")
+        elif self.map is not None or self.names != "auto":
+            option = "--names" if self.map is None else "--map"
+            raise UsageError(
+                f"{option} says what the names of a dump beside a model stand for; two traces, or two models, are "
+                "compared by the names that are the same in both: name one dump and a model"
+            )
         else:
             code = compare(self, self.first, self.second, self.tolerance, self.format)
         if code:
