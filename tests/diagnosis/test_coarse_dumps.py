@@ -75,3 +75,12 @@ def test_what_is_the_same_of_every_sentence_may_be_there_once() -> None:
         found = diagnose(dump, model, Input(ids))
         assert found.first is None, found.first.says
         assert not found.unmatched
+
+
+def test_a_score_that_is_not_a_number_is_wrong_though_the_mask_hides_it() -> None:
+    model, step = Model.load(REFERENCES / "bloom"), "decoder.0.self_attention.biased"
+    ids = np.array([[5, 9, 11, 7]])
+    scores = np.array(model.trace(ids=ids.tolist()).array(step))
+    assert diagnose(dumped({step: scores}, input_ids=ids), model, Input(ids)).first is None
+    scores[0, 0, 1, 2] = np.nan
+    assert diagnose(dumped({step: scores}, input_ids=ids), model, Input(ids)).first is not None

@@ -343,7 +343,8 @@ def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterat
     ours, hidden = reference.value(step), np.isneginf(reference.value(f"{sublayer}.masked"))
     if last(step) == "biased" and hidden.any():
         says = "scores that the mask hides are not compared"
-        fitting = [_said(replace(each, array=np.where(hidden, ours, each.array)), says) for each in fitting]
+        kept = [np.where(hidden & ~np.isnan(each.array), ours, each.array) for each in fitting]
+        fitting = [_said(replace(each, array=array), says) for each, array in zip(fitting, kept, strict=True)]
         yield from fitting
     for layout in fitting:
         both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array, dtype=np.float64) < HUGE) & ~hidden
