@@ -174,7 +174,7 @@ def read_toml(path: Path, largest: int, only: str = "") -> dict[str, Any]:
     """
     data = _read(path, largest)
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")  # as editors of Windows write it
         if only:
             table = re.search(rf"^\[{only}\].*?(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
             text = table[0] if table else ""

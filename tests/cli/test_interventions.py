@@ -54,6 +54,14 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
     assert all(line.startswith("head:encoder.0.self_attention:") for line in lines[4:])
 
 
+def test_where_logits_are_no_numbers_no_word_is_likely(run: Run) -> None:
+    broken = ["--model", "story", "--text", "Once there was", *("--edit", "embedding.output[0,:] *= 1e38") * 2]
+    assert "most likely: no number \n" in run("ablate", *broken, code=0).out
+    alone = run("ablate", "layer:decoder.0", *broken, code=0).out
+    assert re.search(r"^1 +no number +no number$", alone, re.MULTILINE)
+    assert "change of ln p(no number)" in alone
+
+
 def test_other_kinds_are_listed_too(run: Run) -> None:
     for each, first in (("layer", "layer:decoder."), ("position", "position:")):
         ended = run("ablate", "--model", GPT2, "--ids", "4,5,6", "--each", each, "--mean", "--format", "csv")

@@ -36,6 +36,9 @@ def test_a_file_has_the_format_of_the_tours(tmp_path):
     assert [stop.name for stop in told.stops] == ["first", "next"]
     assert told.stops[0] == Stop("first", "Softmax", "Every row sums to 1.", "*.weights", head=2, notes="Ask first.")
     assert {field.name for field in fields(Stop)} == {"name", *module.FIELDS}
+    # as editors of Windows write it
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_lecture(path) == told
     # a name gives a tour of the program
     told = lecture("question")
     assert told.stops == tour("question")

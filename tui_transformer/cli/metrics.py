@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -159,9 +160,9 @@ class Answer:
         return [{"id": token, "token": word, "probability": finite(share)} for token, word, share in self.guesses]
 
     def said(self, rank: int = 0) -> tuple[str, str]:
-        """A word and its share."""
+        """A word and its share; of logits that are no numbers none is likely."""
         _, word, share = self.guesses[rank]
-        return word, in_percent(share, ".2%")
+        return ("no number", "") if math.isnan(share) else (word, in_percent(share, ".2%"))
 
 
 def has_answers(trace: Trace) -> bool:
@@ -249,7 +250,7 @@ def _answers_as_text(place: str, pairs: Sequence[tuple[Answer, Answer]], effect:
         yield f"\n{visible(metric)} {effect.value - effect.change:.4g} → {effect.value:.4g}, "
         yield f"change {effect.change:+.4g}\n"
         return
-    likely = pairs[0][0].guesses[0][1] if len(pairs) == 1 else "most likely token"
+    likely = pairs[0][0].said()[0] if len(pairs) == 1 else "most likely token"
     yield f"\nchange of ln p({likely}) {effect.change:+.4g}, divergence {effect.divergence:.4g}, in nats\n"
 
 

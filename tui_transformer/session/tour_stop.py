@@ -203,10 +203,13 @@ def with_features(session: Session, told: Lecture) -> Session:
 def backwards(session: Session, report: Report) -> Session:
     """The session, going back from a target that is wrong: the second most likely token where the model answers.
 
-    So the gradients are not zero, however well the model was trained.
+    So the gradients are not zero, however well the model was trained. InputError where its logits are no numbers.
     """
     place = answer_position(session)
-    likely = np.argsort(-shares(session.trace, place, report), kind="stable")
+    found = shares(session.trace, place, report)
+    if np.isnan(found).any():
+        raise InputError("the answer is no number, so nothing is likely: set the targets to go backward from")
+    likely = np.argsort(-found, kind="stable")
     targets = [NOT_COUNTED] * len(session.predicted)
     targets[place] = int(likely[min(1, len(likely) - 1)])
     return session.with_targets(tuple(targets))

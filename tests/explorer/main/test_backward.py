@@ -12,10 +12,13 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 from reference import REFERENCES
 
+from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.card import TourPanel
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.guide.texts import matching, tour
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import LOSS, VOCABULARY
 from tui_transformer.views.step_view import Place
@@ -295,3 +298,12 @@ async def test_without_targets_the_way_back_begins_at_the_second_most_likely_ans
         assert explorer.messages[-1] == "backward from statement, the second most likely: B sets other targets"
         await explorer.press("b", "b")
         assert explorer.session.loss_targets[0] == int(np.argsort(-logits)[1])
+
+
+async def test_where_the_answer_is_no_number_no_target_is_likely():
+    session = open_session(ModelOptions(model="question"), "the fox")
+    session = session.with_edits(Set("embedding.output", 3e38, rows=1), Scale("embedding.output", 1e38))
+    async with exploring(WIDE, session=session) as explorer:
+        await explorer.press("b")
+        assert explorer.messages[-1].startswith("the answer is no number")
+        assert not explorer.session.backward
