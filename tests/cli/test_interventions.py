@@ -272,6 +272,8 @@ def model() -> Model:
         ("0.output[:,3:5]*=.5", Scale, 0.5, (None, None, range(3, 5))),
         ("0.self_attention.context[1, 2:] -= 2*3 + 1", Add, -7.0, (range(1, 2), range(2, OPEN), None)),
         ("0.output /= 4", Scale, 0.25, (None, None, None)),
+        ("0.output[:, 60:] = 1", Set, 1.0, (None, None, range(60, 64))),
+        ("0.self_attention.weights[:, 1:, 2:] = 0", Set, 0.0, (None, range(1, OPEN), range(2, OPEN))),
         ("0.self_attention.masked[0,1,0] = -inf", Set, -np.inf, (range(1), range(1, 2), range(1))),
     ],
 )

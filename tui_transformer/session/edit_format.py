@@ -148,6 +148,8 @@ def written(program: Program, text: str, here: tuple[str, Index] | None = None) 
         raise UsageError(f"{visible(text[:60])!r} is no edit: {EXAMPLES}")
     name, shape = array_of_numbers(program, match["name"])
     heads, rows, columns = _place(name, shape, match["place"])
+    if columns is not None and columns.stop == OPEN and program.axes(name)[-1].name != "key":
+        columns = range(columns.start, shape[-1])
     place = Set(name, 0.0, heads, rows, columns)
     mean = match["value"] == "mean"
     if mean and match["op"] != "=":
@@ -190,7 +192,7 @@ def _part(name: str, kind: str, text: str, size: int) -> range | None:
         return range(int(match[1]), int(match[1]) + 1)
     if not match[2] and not match[3]:
         return None
-    return range(int(match[2] or 0), int(match[3]) if match[3] else OPEN if kind == "row" else size)
+    return range(int(match[2] or 0), int(match[3]) if match[3] else size if kind == "head" else OPEN)
 
 
 def read_number(text: str, dtype: np.dtype[Any]) -> float:
