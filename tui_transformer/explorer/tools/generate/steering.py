@@ -90,7 +90,8 @@ def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
 
 
 def reading(session: Session, ids: tuple[int, ...], source: tuple[int, ...]) -> Session:
-    """A session without edits on a text that was written: its words, where they are read as these tokens."""
+    """A session without edits and breaks on a text that was written: its words, where they are read as these tokens."""
+    session = session.with_breaks() if session.breaks else session
     words, alone = token_texts(session.model, ids), replace(session, edits=(), targets=None)
     if not source:
         alone = replace(alone, batch=(), item=0, mask=None, pair=None, framing=PLAIN)
