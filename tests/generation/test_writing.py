@@ -9,7 +9,7 @@ import pytest
 from reference import REFERENCES, in_float64
 
 from tui_transformer import generate
-from tui_transformer.engine.changes import Add, Apply, Scale, Set, standing
+from tui_transformer.engine.changes import OPEN, Add, Apply, Project, Scale, Set, standing
 from tui_transformer.engine.edits import Ablate, Edit, Patch
 from tui_transformer.engine.targets import Target
 from tui_transformer.errors import InputError
@@ -230,6 +230,57 @@ def test_with_the_cache_without_it_and_as_a_trace(steady, name):
     assert not np.allclose(other.logits, last.logits, atol=1e-3)
 
 
+AHEAD = {
+    "all": ([Set("0.self_attention.weights", 2.0)], OPEN),
+    "added": ([Add("0.self_attention.weights", 0.5)], OPEN),
+    "unmasked": ([Set("0.self_attention.masked", 0.0, heads=range(1, 2))], OPEN),
+    "keys": ([Set("0.self_attention.weights", 0.5, columns=range(1, OPEN))], OPEN),
+    "a later row": ([Set("0.self_attention.weights", 0.5, rows=range(3, 4))], OPEN),
+    "a function": ([Apply("0.self_attention.weights", function=lambda x: x + 0.1)], OPEN),
+    "a direction": ([Project("0.self_attention.weights", [1.0, 2.0, 0.5], columns=range(3))], 3),
+    "a cell": ([Set("0.self_attention.weights", 0.5, rows=range(2, 3), columns=range(4, 5))], 5),
+}
+"""Edits that let tokens see later ones, and how many tokens have to be there until nothing new is seen."""
+NOT_AHEAD = [
+    Set("0.self_attention.weights", 0.0, columns=range(2, OPEN)),
+    Set("0.self_attention.weights", 0.5, columns=range(1)),
+    Set("0.self_attention.weights", 0.5, rows=range(2, OPEN), columns=range(2)),
+    Set("0.self_attention.masked", -np.inf, heads=range(1)),
+    Set("0.self_attention.scores", 0.5),
+    Scale("0.self_attention.weights", 2.0),
+    Add("0.self_attention.masked", 2.0),
+    Set("1.self_attention.weights", 0.5),  # of the last attention nothing else is kept
+]
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_what_lets_tokens_see_later_ones_is_written_as_without_the_cache(steady, name):
+    edits, enough = AHEAD[name]
+    writers = [
+        Writer(steady, Settings(max_new_tokens=6, use_cache=each), Rules(), edits=edits) for each in (True, False)
+    ]
+    pairs = list(zip(*(writer.run(writer.begin(EDITED)) for writer in writers), strict=True))
+    pairs.append(tuple(writer.next(pairs[0][0], 5) for writer in writers))  # back to the prompt
+    for cached, bare in pairs:
+        np.testing.assert_allclose(cached.logits, bare.logits, atol=1e-10)
+        assert cached.kept in (0, len(cached.ids) - 1)
+        assert (cached.kept == 0) == (len(cached.ids) <= enough or len(cached.ids) == len(EDITED))
+    assert "decoder.0.self_attention" in writers[0].why_unkept(2)
+    assert not writers[0].why_unkept(enough)
+
+
+@pytest.mark.parametrize("edit", NOT_AHEAD)
+def test_what_shows_nothing_later_keeps_the_cache(steady, edit):
+    writer, bare = (Writer(steady, Settings(use_cache=each), Rules(), edits=[edit]) for each in (True, False))
+    states = [(each := bare.begin(EDITED)), *(each := bare.next(each) for _ in range(3))]
+    kept = writer.begin(EDITED)
+    for state in states[1:]:
+        kept = writer.next(kept)
+        np.testing.assert_allclose(kept.logits, state.logits, atol=1e-10)
+        assert kept.kept == len(kept.ids) - 1
+    assert not writer.why_unkept(0)
+
+
 def test_the_trace_of_a_token_has_the_edits(steady):
     edits = [Set("0.output", 0.25, rows=range(4, 5))]
     writer = Writer(steady, Settings(greedy=True, max_new_tokens=3), Rules(), edits=edits)
@@ -253,6 +304,22 @@ def test_edits_of_a_sentence_stand_where_they_were_made(steady):
     everywhere = [Ablate("decoder.1.self_attention.context", (range(1), range(len(last.ids)), range(16))), *edits[1:2]]
     patched = [*everywhere, Set(name, 1.0, rows=range(2, 3))]
     assert np.allclose(last.logits, steady.trace(ids=last.ids).edited(patched)["output.logits"][-1], atol=1e-10)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("name", ["0.self_attention.weights", "1.self_attention.masked"])
+def test_weights_from_another_sentence_stay_those_of_its_keys(steady, cached, name):
+    trace, other = steady.trace(ids=EDITED), steady.trace(ids=(7, 4, 5))
+    patch = Patch.between(trace, other, name)
+    change = standing(trace.program, patch)
+    writer = Writer(steady, Settings(greedy=True, max_new_tokens=3, use_cache=cached), Rules(), edits=[change])
+    *_, last = writer.run(writer.begin(EDITED))
+    place = {"rows": range(3), "columns": range(3)}
+    alike = steady.trace(ids=last.ids).edited([Set(name, other[patch.name], **place)])
+    np.testing.assert_allclose(last.logits, alike["output.logits"][-1], atol=1e-10)
+    shorter = Writer(steady, edits=[change]).begin(EDITED[:2])  # of a shorter text, those of the keys that it has
+    cut = steady.trace(ids=EDITED[:2]).edited([Set(name, other[patch.name][:, :2, :2])])
+    np.testing.assert_allclose(shorter.logits, cut["output.logits"][-1], atol=1e-10)
 
 
 def test_a_head_that_is_ablated_in_a_prompt_writes_nothing_behind_it_either(steady):

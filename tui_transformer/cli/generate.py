@@ -182,8 +182,9 @@ def _told(writer: Writer, tokens: int, seconds: Sequence[float], end: str) -> st
     later = sum(seconds[1:])
     rate = f", then {(tokens - 1) / later:.1f} tokens/s" if later else ""
     first = f"first after {seconds[0]:.2f} s{rate}" if seconds and seconds[0] else ""
-    memory = "no cache"
-    if writer.settings.use_cache:
+    why = writer.why_unkept(writer.cache.length) if writer.settings.use_cache else ""
+    memory = f"no cache: {why}" if why else "no cache"
+    if writer.settings.use_cache and not why:
         most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
         memory = f"cache {readable(writer.cache.bytes)} for {writer.cache.length:,} tokens ({most})"
     return " · ".join(filter(None, (count, first, memory, end)))

@@ -312,8 +312,9 @@ def standing(program: Program, change: Change) -> Change:
     if isinstance(change, Edit):
         row, column = (range(i, i + 1) for i in change.index[-2:])
         return Set(name, change.value, heads, row, column)
-    if isinstance(change, Patch):
-        return Set(name, change.read(change.region)[0], heads, change.region[-2], columns)
+    if isinstance(change, Patch):  # values of their own for each row, and for each key
+        own = change.region[-1] if program.axes(name)[-1].name == "key" else columns
+        return Set(name, change.read(change.region)[0], heads, change.region[-2], own)
     return Set(name, 0.0, heads, rows, columns)
 
 
@@ -376,7 +377,8 @@ class Place:
         columns = None if moved is None else moved.parts.columns
         if moved is not None and columns is not None and self.keys:
             there = range(columns.start, min(columns.stop, shape[-1]))
-            moved = replace(moved, columns=there) if there else None
+            values = moved.values if np.size(moved.values) == 1 else np.asarray(moved.values)[..., : len(there)]
+            moved = replace(moved, columns=there, values=values) if there else None
         return None if moved is None else moved.at(self.name, shape)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.changes import Place, of_pass, places
+from tui_transformer.engine.changes import OPEN, Add, Place, Scale, Set, of_pass, places
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.ops import Context, Extend, Mask, Op, Scores
@@ -83,6 +83,35 @@ def kept_steps(program: Program) -> dict[str, str]:
         if kind is not None and (step.sublayer in causal or is_cross(step.name)):
             kept[f"{step.sublayer}.{kind}"] = step.inputs[1]
     return kept
+
+
+def seen_ahead(changes: tuple[Change, ...], program: Program) -> dict[str, int]:
+    """Steps that changes let tokens see later ones in → how many tokens have to be there until nothing new is seen.
+
+    What is kept of fewer is not what the whole text has: its earlier tokens have changed with those that came. Only
+    attention with a mask is meant, behind it, and not the last, of which nothing is kept.
+    """
+    masks = {each.sublayer: each.name for each in program.steps if isinstance(each.op, Mask) and each.op.causal}
+    order, ahead = program.places, dict[str, int]()
+    last = max(order.get(step, -1) for name, step in kept_steps(program).items() if not is_cross(name))
+    for change, place in places(changes, program):
+        step = program.by_name.get(change.name)
+        mask = None if step is None else masks.get(step.sublayer)
+        if step is None or mask is None or not (place.grows and place.keys) or hides(change, step):
+            continue
+        _, rows, columns = change.parts  # type: ignore[attr-defined]
+        first, stop = 0 if rows is None else rows.start, OPEN if columns is None else columns.stop
+        if order[mask] <= order[step.name] < last and stop - 1 > first:
+            ahead[step.name] = max(stop, ahead.get(step.name, 0))
+    return ahead
+
+
+def hides(change: Change, step: Step) -> bool:
+    """Whether a change leaves what a mask hid as it is: −∞ among scores, 0 among weights."""
+    weighs = not isinstance(step.op, Mask)
+    if isinstance(change, Set):
+        return bool(np.all(np.asarray(change.values) == (0 if weighs else -np.inf)))
+    return isinstance(change, Scale) or (isinstance(change, Add) and (not weighs or not np.any(change.values)))
 
 
 @np.errstate(all="ignore")
@@ -157,7 +186,7 @@ class OneToken:
         start: list[Array] = [None] * len(names)
         shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in every}
         weights.check_room(shapes)
-        of_weights = of_pass(edits, program, 1)
+        of_weights = of_pass(tuple(edit for edit in edits if edit.name in program.weights), program, 1)
         for name, shape in shapes.items():
             is_changed = any(change.name == name for change in of_weights)
             weight = weights.get(name, shape) if is_changed else weights.operand(name, shape)

@@ -20,7 +20,7 @@ from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.cache import Cache, OneToken, Rooms, kept_steps, last_logits
+from tui_transformer.generation.cache import Cache, OneToken, Rooms, kept_steps, last_logits, seen_ahead
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.generation.text import TextStream
@@ -168,7 +168,8 @@ class Writer:
     Going back is choosing an earlier state again: the cache is cut to what both have in common. `settings` may be
     replaced between two tokens (see `again`). The rules are by default what the model's folder says. Of an
     encoder–decoder the encoder reads the `source`, whose `mask` has 0 for padding, None for what the pad IDs say.
-    `edits` are changed in every pass; their rows count from the beginning of the text.
+    `edits` are changed in every pass; their rows count from the beginning of the text. Where one lets a token see later
+    ones, nothing is kept, as every token changes those before it (see `why_unkept`).
     """
 
     def __init__(
@@ -200,6 +201,7 @@ class Writer:
         # by their own names: the end of one of the encoder's may be that of another where its steps are not
         named = ((edit, array_of_numbers(program, edit.name)[0]) for edit in meant)
         self.edits = tuple(replace(edit, name=name) for edit, name in named)  # type: ignore[type-var]
+        self._ahead = seen_ahead(self.edits, model.program(*((1, 2) if model.has_decoder else (2,))))
 
     # Writing
 
@@ -309,6 +311,11 @@ class Writer:
         shapes = self.cache_shapes(self.model.config.max_length).values()
         return sum(map(math.prod, shapes)) * self.model.backend.dtype.itemsize
 
+    def why_unkept(self, length: int) -> str:
+        """Why nothing is kept of so many tokens, whatever the settings say; "" where it is."""
+        name = next((name for name, tokens in self._ahead.items() if tokens > length), "")
+        return f"{name} is edited so that tokens see later ones" if name else ""
+
     # Computing
 
     def _inputs(self, ids: Ids) -> tuple[list[Ids], ...]:
@@ -318,6 +325,7 @@ class Writer:
         """The state of a sequence, of which only what is not kept is computed."""
         started = time.perf_counter()
         kept = min(self._served(ids), len(ids) - 1) if self.settings.use_cache else 0
+        kept = 0 if self.why_unkept(kept) else kept
         logits = self._compute(ids, kept, before)
         return self._decided(ids, prompt, logits, (len(ids) - kept, kept, time.perf_counter() - started))
 
@@ -341,7 +349,8 @@ class Writer:
         else:
             trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
             logits, arrays = last_logits(self._edited(trace, cache.length), before)
-        self.cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
+        keeps = self.settings.use_cache and not self.why_unkept(len(ids))
+        self.cache, self._ids = (Cache(arrays, len(ids)), ids) if keeps else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")

@@ -15,6 +15,7 @@ from reference import REFERENCES
 
 from tui_transformer import Model, generate
 from tui_transformer.cli.main import app
+from tui_transformer.engine.changes import OPEN, Set
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.plain.effects import written
 from tui_transformer.explorer.tools.generate.screen import GenerateScreen
@@ -168,6 +169,9 @@ async def test_that_a_broken_model_writes_as_it_is_is_said() -> None:
         explorer.parts.port.change(explorer.session.with_breaks("no-mask"))
         await explorer.press("W")
         assert "the model writes as it is, without what is broken: mask off" in explorer.messages[-1]
+        await explorer.press("space", "E")
+        assert not explorer.session.breaks  # it opens as the model that wrote it
+        assert explorer.session.overlay.kind == "nothing"
 
 
 async def test_a_sentence_of_a_batch_is_written_on_without_what_it_is_padded_with():
@@ -229,3 +233,12 @@ async def test_what_was_written_after_a_stop_token_was_chosen_by_hand() -> None:
         await explorer.press("enter")
         await explorer.press("y")
         assert "what was chosen otherwise" in explorer.messages[-1]
+
+
+async def test_what_lets_tokens_see_later_ones_has_no_cache_and_says_so() -> None:
+    async with exploring(WIDE, model="decoder", sizes={"layers": 2}) as explorer:
+        edit = Set("0.self_attention.weights", 0.5, columns=range(1, OPEN))
+        explorer.parts.port.change(explorer.session.with_edits(edit))
+        await explorer.press("W", "space", "space")
+        await explorer.shown("no cache: decoder.0.self_attention.weights is edited so that tokens see later ones")
+        assert "greedy · no cache" in explorer.text.splitlines()[0]

@@ -257,8 +257,9 @@ def shared_queries(program: Program, sublayer: str) -> tuple[tuple[int, ...], ..
 def memory(writer: Writer, state: State) -> tuple[str, ...]:
     """The memory of keys and values, worked out from their shapes; what there is none of has no line."""
     count, limit = len(state.ids), writer.model.config.max_length
-    if not state.settings.use_cache:
-        return (f"no cache: nothing is kept, and every token computes all {count:,} rows again",)
+    why = writer.why_unkept(count)
+    if why or not state.settings.use_cache:
+        return (f"no cache: {why or 'nothing is kept'}, and every token computes all {count:,} rows again",)
     item, shapes = writer.model.backend.dtype.itemsize, writer.cache_shapes(count)
     own = {name: shape for name, shape in shapes.items() if not is_cross(name)}
     cross = {name: shape for name, shape in shapes.items() if is_cross(name)}

@@ -22,7 +22,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
-from tui_transformer.records import dataclass
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session import answer_summary
 from tui_transformer.session.steering import added, said, strength_of, track
 from tui_transformer.text.display import fit, visible
@@ -222,7 +222,8 @@ class GenerateView(Vertical):
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
     """The settings there, which are never cut, and the model; at the right what is done, the speed and the position."""
     short = width < 72  # fewer words
-    settings = settings_text(draft.state.settings, short=short)
+    own, unkept = draft.state.settings, bool(draft.writer.why_unkept(len(draft.state.ids)))
+    settings = settings_text(replace(own, use_cache=own.use_cache and not unkept), short=short)
     left = Text("").append("" if short else " Generate  ", inks.accent)
     left.append(f" {settings}", inks.plain + Style(bold=True))
     place, limit, speed = len(draft.state.ids), draft.limit, draft.tokens_a_second
