@@ -240,5 +240,5 @@ async def test_what_lets_tokens_see_later_ones_has_no_cache_and_says_so() -> Non
         edit = Set("0.self_attention.weights", 0.5, columns=range(1, OPEN))
         explorer.parts.port.change(explorer.session.with_edits(edit))
         await explorer.press("W", "space", "space")
-        await explorer.shown("no cache: decoder.0.self_attention.weights is edited so that tokens see later ones")
+        await explorer.shown("no cache: decoder.0.self_attention.weights is edited")
         assert "greedy · no cache" in explorer.text.splitlines()[0]
