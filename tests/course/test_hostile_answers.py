@@ -95,6 +95,25 @@ def test_what_stops_its_parent_from_looking_is_ended_with_the_time(answer: Check
 
 
 @LINUX
+def test_what_was_started_ends_with_a_check_that_is_killed(tmp_path: Path) -> None:
+    file, mark = tmp_path / "scores.py", tmp_path / "mark"
+    start = f"import os, subprocess, time\nmark = {str(mark)!r}\n\n\ndef scores(query, key):\n"
+    file.write_text(f"{start}    if os.fork() == 0:\n        os.setsid()\n    {PID}\n    {LONG}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "tui_transformer", "exercise", "check", "scores", str(file), "--seconds", "500"]
+    with subprocess.Popen(command) as process:
+        until(lambda: mark.exists() and len(marked(mark)) == 2)
+        process.kill()
+    until(lambda: not marked(mark))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENT
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@LINUX
 def test_processes_are_counted(answer: Check, tmp_path: Path) -> None:
     lines = ("for _ in range(60):", f"    if os.fork() == 0: os.setsid(); {PID}; {LONG}", LONG)
     fails(answer(*lines), "starts more than the 20 processes that it may")

@@ -5,7 +5,8 @@ believed: limits are asked for once, and a command reads in its cgroup whether t
 containers without systemd, macOS) there is no scope. Then `child.py` limits each process so that an answer cannot raise
 it, `running.py` looks at all together every few hundredths of a second and ends them at the first that is too much, and
 at the end all that they started is found and ended. All together may then go beyond their limits between two looks, by
-as much as each process may take alone; the cgroup refuses memory and processes before they are taken.
+as much as each process may take alone; the cgroup refuses memory and processes before they are taken. Where this
+process is killed, a guard ends them, which is this file as a program.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def started(
     if program := _program():
         own = ("env", "-i", *(f"{key}={value}" for key, value in environment.items()))
         words = [*_words(program, memory, tasks, seconds), f"--unit={name}", "--", *own]
-    with adopting():
+    with adopting(), guarded(mark):
         before = every()
         process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
             [*words, *command],
@@ -210,6 +211,46 @@ def started(
             if words:
                 _run(["systemctl", "--user", "kill", "--signal=SIGKILL", name])
             process.wait()
+
+
+@contextlib.contextmanager
+def guarded(mark: str) -> Iterator[None]:
+    """Meanwhile a process waits beside this one, and ends what has a mark should this one be killed."""
+    command = [sys.executable, "-I", "-S", __file__, mark]
+    null = subprocess.DEVNULL
+    with subprocess.Popen(  # noqa: S603 - Python itself
+        command, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True
+    ) as process:
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                process.communicate(b"done")
+
+
+def guard(mark: str) -> None:
+    """End all that has a mark, unless this is told before the end of its input that it is done."""
+    if sys.stdin.buffer.read():
+        return
+    until = time.monotonic() + PATIENCE
+    while (left := _left(f"{MARK}={mark}")) and time.monotonic() < until:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
+
+
+def _left(mark: str) -> list[int]:
+    """The processes with a mark in their environment."""
+    table = every(mark).values()
+    is_there = [each.marked or mark.encode() in _environment(each.pid) for each in table]
+    return [each.pid for each, marked in zip(table, is_there, strict=True) if marked and not each.ended]
+
+
+def _environment(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / "environ").read_bytes()
+    return b""
 
 
 def describe_limits() -> str:
@@ -246,3 +287,7 @@ def _run(command: Sequence[str]) -> str:
         )
         return "" if ended.returncode else ended.stdout.decode(errors="replace")
     return ""
+
+
+if __name__ == "__main__":
+    guard(sys.argv[1])
