@@ -42,6 +42,15 @@ def test_csv_has_a_head_and_a_line_a_step_and_json_the_norms_of_the_layers(tmp_p
     assert line["validation_loss"] is None
 
 
+@pytest.mark.parametrize("step", [0, 5])
+def test_a_file_that_is_no_log_stays_whatever_was_made(tmp_path: Path, step: int) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("name,age\nAda,36\n")
+    with pytest.raises(InputError, match="is no log of a run"):
+        Log(path, step)
+    assert path.read_text() == "name,age\nAda,36\n"
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_lines_after_the_checkpoint_and_half_lines_are_removed(tmp_path, suffix):
     path, whole = tmp_path / f"log{suffix}", tmp_path / f"whole{suffix}"

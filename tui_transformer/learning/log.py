@@ -104,7 +104,7 @@ def _check_name(path: Path) -> None:
 def _kept_lines(path: Path, step: int) -> tuple[list[str], Epochs]:
     """The whole lines of a log up to a step, and the epoch that they leave under way."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if step and path.exists() else []
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a log: choose another --log") from error
     kept, epochs = list[str](), Epochs()
