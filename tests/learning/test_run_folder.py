@@ -22,6 +22,7 @@ from tui_transformer.learning import run as run_module
 from tui_transformer.learning.log import COLUMNS, Log
 from tui_transformer.learning.recipes import RUN, answers_first
 from tui_transformer.learning.run import ARRAYS, STATE, Run, checkpoints, newest_checkpoint
+from tui_transformer.learning.settings import read_settings
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 
@@ -217,13 +218,21 @@ def test_a_run_can_be_made_longer_and_has_else_the_settings_and_the_text_that_it
         ({"sizes": {"d_model": 32}}, "--d-model 32: the run has 16"),
         ({"file": "/other.txt"}, "FILE /other.txt: the run has "),
         ({"seed": 3}, "--seed 3: the run has 0"),
+        ({"vocab": "english"}, "--vocab english: the run was begun without it: leave it out"),
     ):
         with pytest.raises(InputError, match=says):
             Run.resume(tmp_path / "run", given)
     given = {"steps": 20, "batch": 4, "file": settings.file, "sizes": {"d_model": 16}}
     longer = Run.resume(tmp_path / "run", given)
     assert longer.trainer.settings.steps == 20
+    log = Log(tmp_path / "log.csv", 0)
+    for _ in range(3):
+        longer.step(log, lambda *_: None)
+    longer.save()
+    log.close()
     longer.close()
+    Run.resume(tmp_path / "run", {"steps": 2}).close()  # which are made: nothing is done, and nothing changed
+    assert read_settings(tmp_path / "run")[0].steps == 20
     with Path(settings.file).open("a") as file:
         file.write("more\n")
     with pytest.raises(InputError, match="has changed since the run began"):

@@ -96,7 +96,8 @@ class Run:
                 raise InputError(f"{settings.file} has changed since the run began: a run goes on with the same text")
             newest = newest_checkpoint(folder)
             made = new_trainer(settings, lines) if newest is None else restored(newest, settings, lines)
-            write_settings(folder, settings, text)
+            if not made.done:  # with no step to make, what is given changes nothing
+                write_settings(folder, settings, text)
             run = cls(folder, made, lock, None if newest is None else int(newest.name))
             if newest is None:
                 run.save()

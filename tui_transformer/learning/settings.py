@@ -183,5 +183,6 @@ def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
     for name, (wanted, has) in fixed.items():
         if wanted != has:
             option = f"--{name.replace('_', '-')}" if name != "file" else "FILE"
-            raise UsageError(f"{option} {wanted}: the run has {has}: leave it out, or begin another run in --out")
+            began = "was begun without it" if has in ("", None) else f"has {has}"
+            raise UsageError(f"{option} {wanted}: the run {began}: leave it out, or begin another run in --out")
     return replace(settings, **{key: given[key] for key in CHANGEABLE if key in given})
