@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
 import re
 import signal
@@ -20,7 +21,7 @@ from command_line import Ended, Run
 from tui_transformer.cli.train import Progress, Train
 from tui_transformer.features.dictionary import own_dictionary
 from tui_transformer.learning.corpora import lines_of
-from tui_transformer.learning.loop import Measured, Record
+from tui_transformer.learning.loop import Measured, Record, Trainer
 from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
 from tui_transformer.learning.settings import UNITS
 from tui_transformer.learning.tasks import TASKS
@@ -98,6 +99,20 @@ def test_a_signal_saves_and_says_how_to_go_on(run: Run, environment, text, tmp_p
     assert (tmp_path / "my run" / "checkpoints" / f"{steps:06d}" / "state.json").exists()
     assert run("train", "--resume", "--out", "my run", "--log", "log.csv").code == 0
     assert logged(tmp_path / "log.csv") == logged(tmp_path / "whole.csv")
+
+
+def test_a_signal_while_the_last_step_is_made_has_nothing_to_go_on_with(run: Run, text, monkeypatch) -> None:
+    validate = Trainer.validate
+
+    def interrupted(trainer: Trainer) -> Measured | None:
+        os.kill(os.getpid(), signal.SIGINT)
+        return validate(trainer)
+
+    monkeypatch.setattr(Trainer, "validate", interrupted)
+    ended = run("train", str(text), "--task", "next-word", "--out", "run", "--steps", "2", *SMALL)
+    assert ended.code == 128 + signal.SIGINT
+    assert "go on with" not in ended.err
+    assert "perplexity" in ended.out
 
 
 def test_a_run_that_is_killed_again_and_again_has_the_losses_of_one_that_is_not(run, environment, text, tmp_path):

@@ -238,7 +238,7 @@ class Train:
                 begun.step(log, progress.show)
                 if log.epoch is not None:
                     progress.end_epoch(log.epoch)
-                if stop:  # save, say how to go on, and end as a signal does
+                if stop and not trainer.done:  # save, say how to go on, and end as a signal does
                     progress.line.close()
                     begun.save()
                     again = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
@@ -247,6 +247,8 @@ class Train:
                     raise typer.Exit(128 + stop[0])
         if progress.last is not None:
             _tell(begun.folder, *progress.last)
+        if stop:  # while the last step was made: nothing is left to go on with
+            raise typer.Exit(128 + stop[0])
 
 
 def _about(trainer: Trainer) -> str:
