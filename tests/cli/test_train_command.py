@@ -180,6 +180,15 @@ def test_the_command_learns_one_and_tells_how_good_it_is(run: Run, tmp_path: Pat
     assert "not empty" in run("train", "--features", "48", *options).err
 
 
+def test_where_a_dictionary_cannot_be_written_nothing_is_learned(run: Run, tmp_path: Path, monkeypatch) -> None:
+    text, step = tmp_path / "text.txt", ("--at", "decoder.0.output", "--steps", "2")
+    text.write_text("".join(f"{line}\n" for line in lines_of("copy", 20)), encoding="utf-8")
+    options = (str(text), "--model", "copy", "--features", "16", *step)
+    assert re.search(r"2 steps of \d{3} rows", run("train", *options, "--out", "few", code=0).out)  # of no 1,024
+    monkeypatch.setattr("tui_transformer.learning.dictionary.learn", pytest.fail)
+    assert "cannot be made" in run("train", *options, "--out", "/proc/nowhere", code=1).err
+
+
 def test_the_explorer_begins_with_the_features_of_a_dictionary(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(own_dictionary(Model.load("story", device="cpu").folder))
 

@@ -125,7 +125,8 @@ def test_what_cannot_be_learned_is_said_and_a_learning_that_is_stopped_gives_wha
     model, texts = Model.load("copy", device="cpu"), list(lines_of("copy", 40))
     few, step = ["a b"], "decoder.0.output"
     for error, says, given, plan in (
-        (InputError, "too few tokens", few, Plan(step)),
+        (InputError, "1 text is too few: every twentieth", few, Plan(step)),
+        (InputError, "too few tokens", few * 20, Plan(step, k=60)),
         (InputError, "no row a token", few, Plan("decoder.0.self_attention.weights")),
         (InputError, "no_step", few, Plan("no_step")),
         (UsageError, "0 active features", few, Plan(step, k=0)),

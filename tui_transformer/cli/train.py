@@ -170,6 +170,7 @@ class Train:
 
     def _learn_features(self, out: Path, count: int) -> None:
         """Learn a dictionary of a step of a model, and tell how good it is."""
+        from tui_transformer.files import make_folder
         from tui_transformer.learning.dictionary import Plan, learn
         from tui_transformer.learning.run import check_new
         from tui_transformer.model.model import Model
@@ -195,13 +196,14 @@ class Train:
             said = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
             line.tell(said, now=step == plan.steps)
 
+        make_folder(out)  # what cannot be written is said before it is learned
         with stopping() as stop:
             learned = learn(model, self._texts(), plan, report, lambda: stop)
             learned.save(out)
         show(None)
         rows = {
             "features": f"{count:,}, {plan.k} active at a token",
-            "learned in": f"{learned.steps:,} steps of {plan.batch:,} rows of {plan.at}",
+            "learned in": f"{learned.steps:,} steps of {learned.plan.batch:,} rows of {plan.at}",
             "variance left": f"{learned.left:.2%} of {learned.rows:,} other rows",
             "never active": f"{learned.dead:,} features in these",
             "dictionary": visible(str(out)),

@@ -24,7 +24,7 @@ from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
 from tui_transformer.learning.optimizers import OPTIMIZERS, cosine
 from tui_transformer.model.model import Model
-from tui_transformer.records import dataclass
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import SPACE
 from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
 
@@ -160,8 +160,12 @@ def learn(
     nothing, others = np.zeros((0, width), np.float32), blocks()
     held_out = next(_blocks(model, measured, plan.at, MEASURED), nothing)
     first = next(others, nothing)
+    if not measured:
+        given = "1 text is" if len(texts) == 1 else f"{len(texts)} texts are"
+        raise InputError(f"{given} too few: every twentieth is measured on and not learned from: give 20")
     if len(first) < plan.k or not len(held_out):
         raise InputError(f"{len(texts)} texts have too few tokens to learn {plan.count} features from: give more")
+    plan = replace(plan, batch=min(plan.batch, len(first)))
     learner = Learner(plan, first)
     rows = _rows(first, others, blocks, learner.random, plan.batch)
     for step in range(1, plan.steps + 1):
