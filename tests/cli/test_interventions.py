@@ -55,11 +55,9 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
 
 
 def test_where_logits_are_no_numbers_no_word_is_likely(run: Run) -> None:
-    broken = ["--model", "story", "--text", "Once there was", *("--edit", "embedding.output[0,:] *= 1e38") * 2]
-    assert "most likely: no number \n" in run("ablate", *broken, code=0).out
-    alone = run("ablate", "layer:decoder.0", *broken, code=0).out
-    assert re.search(r"^1 +no number +no number$", alone, re.MULTILINE)
-    assert "change of ln p(no number)" in alone
+    broken = ("ablate", "--model", "story", "--text", "Once", *("--edit", "embedding.output[0,:] *= 1e38") * 2)
+    said = run(*broken).out + run(*broken, "layer:decoder.0").out
+    assert re.search(r"most likely: no number \n(.|\n)+\n1 +no number +no number\n(.|\n)+ln p\(no number\)", said)
 
 
 def test_other_kinds_are_listed_too(run: Run) -> None:
