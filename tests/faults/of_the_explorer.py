@@ -308,8 +308,8 @@ OF_THE_EXPLORER = (
     Fault(
         "a row above those that were drawn has the colours of another",
         "explorer/widgets/matrix_drawing.py",
-        "if row not in rows or across != inside:",
-        "if across != inside:",
+        "if block is None or row not in block.rows or columns != block.columns:",
+        "if block is None or columns != block.columns:",
         "tests/explorer/widgets/test_cell_grid.py::test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn",
     ),
     Fault(

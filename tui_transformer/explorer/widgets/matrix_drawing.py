@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from rich.cells import set_cell_size
@@ -34,6 +35,16 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100)
 Line = list[Segment]
 
 
+class Block(NamedTuple):
+    """Levels and values of some rows and columns, and in which columns of a row, by its place, one is off the scale."""
+
+    rows: range
+    columns: range
+    levels: Levels
+    values: Values
+    beyond: Mapping[int, Sequence[int]]
+
+
 @dataclass(eq=False)
 class Drawing:
     """One tile on one grid. The lines of a row are kept while the same columns are on screen.
@@ -56,7 +67,7 @@ class Drawing:
     front: int | None = None
     _kept: dict[int, tuple[Line, Line, Levels]] = field(default_factory=dict)
     _kept_columns: range = range(0)
-    _block: tuple[range, range, Levels] = range(0), range(0), np.zeros((0, 0), np.intp)
+    _block: Block | None = None
 
     def line(self, y: int, scroll: Offset, width: int, cursor: Cell) -> Strip:
         """One line of the screen, `width` columns wide."""
@@ -108,10 +119,10 @@ class Drawing:
         return self.table.with_cursor(line, at, int(levels[at]))
 
     def _row(self, row: int, columns: range) -> tuple[Line, Line, Levels]:
-        levels, values = self._window(row, columns)
+        levels, values, beyond = self._window(row, columns)
         fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
         line = self.table.text_line(levels, values)
-        for at in np.flatnonzero(self.scale.beyond(values)).tolist():
+        for at in beyond:
             line[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
         for rows, part in self.edited:
             if row in rows:
@@ -121,7 +132,7 @@ class Drawing:
 
     def _bars(self, row: int, columns: range, cursor: Cell, line: int) -> Line:
         """One of the lines of a row of bars, which stand on its last line and do not touch the row above."""
-        levels, values = self._window(row, columns)
+        levels, values, _ = self._window(row, columns)
         grid = self.header.grid
         full, below = 8 * grid.cell_height - 1, 8 * (grid.cell_height - 1 - line)
         seen = np.where(values >= 0.01, values, 0.0)  # less is no bar
@@ -129,27 +140,34 @@ class Drawing:
         at = cursor[1] - columns.start if row == cursor[0] else -1
         return self.table.bars(levels, heights, at, is_text=line == grid.text_line)
 
-    def _window(self, row: int, columns: range) -> tuple[Levels, Values]:
-        """Levels and values of cells of a row; cells outside the tile have the level of missing ones."""
+    def _window(self, row: int, columns: range) -> tuple[Levels, Values, Sequence[int]]:
+        """Levels and values of cells of a row, and which lie beyond the scale; those outside the tile are missing."""
+        block = self._block
+        if (
+            block is None or row not in block.rows or columns != block.columns
+        ):  # many rows at once, which takes as long as one
+            block = self._block = self._make_block(range(row, row + 32), columns)
+        at = row - block.rows.start
+        return block.levels[at], block.values[at], block.beyond.get(at, ())
+
+    def _make_block(self, rows: range, columns: range) -> Block:
         tile, (height, width) = self.tile, self.tile.values.shape
-        inside = range(max(columns.start, tile.column), min(columns.stop, tile.column + width))
-        missing = np.full(len(columns), self.table.missing, dtype=np.intp), np.zeros(len(columns), tile.values.dtype)
-        if not tile.row <= row < tile.row + height or not inside:
-            return missing
-        there = slice(inside.start - tile.column, inside.stop - tile.column)
-        rows, across, levels = self._block
-        if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
-            rows = range(row, row + 32)
-            levels = self.table.palette.levels(
-                tile.values[rows.start - tile.row : rows.stop - tile.row, there], self.scale
-            )
-            self._block = rows, inside, levels
-        found = levels[row - rows.start], tile.values[row - tile.row, there]
-        if inside == columns:
-            return found
-        for some, all_of_row in zip(found, missing, strict=True):
-            all_of_row[inside.start - columns.start : inside.stop - columns.start] = some
-        return missing
+        lines = slice(max(rows.start, tile.row), min(rows.stop, tile.row + height))
+        inside = slice(max(columns.start, tile.column), min(columns.stop, tile.column + width))
+        levels = np.full((len(rows), len(columns)), self.table.missing, dtype=np.intp)
+        values, beyond = np.zeros(levels.shape, tile.values.dtype), dict[int, list[int]]()
+        if lines.start < lines.stop and inside.start < inside.stop:
+            known = tile.values[_moved(lines, tile.row), _moved(inside, tile.column)]
+            place = _moved(lines, rows.start), _moved(inside, columns.start)
+            levels[place], values[place] = self.table.palette.levels(known, self.scale), known
+            for at, column in np.argwhere(self.scale.beyond(known)).tolist():
+                beyond.setdefault(at + place[0].start, []).append(column + place[1].start)
+        return Block(rows, columns, levels, values, beyond)
+
+
+def _moved(part: slice, start: int) -> slice:
+    """A part, counted from where something else begins."""
+    return slice(part.start - start, part.stop - start)
 
 
 def without_cut(line: Line, shown: range, width: int) -> Line:
