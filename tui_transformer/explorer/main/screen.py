@@ -213,7 +213,7 @@ class MainScreen(ExplorerScreen[None]):
             yield Static(id=name, markup=False)
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.parts.presenter.lines.show_again())
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.parts.presenter.lines.restyle())
         self.parts.panes.begin()
         self.parts.explored.stay()
         self.parts.presenter.focus("whole" if self.parts.panes.whole else "matrix")

@@ -336,10 +336,15 @@ class GridWidget(ScrollView):
     # How they are drawn
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw lines; styles and sizes are asked for once for all of them."""
-        self._styles = {}
+        """Draw lines; sizes are asked for once for all of them, and styles until another is applied."""
+        if self._styles.get("") is not self.rich_style:  # that of what it is in may be another
+            self._styles = {"": self.rich_style}
         self.seen = Seen(self.scroll_offset, self.viewport, self.size, self.scrollbar_size_vertical)
         return super().render_lines(crop)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles = {}
 
     def ink(self, component: str = "") -> Style:
         """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""

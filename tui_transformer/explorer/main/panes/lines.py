@@ -94,10 +94,16 @@ class Lines:
         self._scene: Scene | None = None
         self._count = ""
         self._key_lines: dict[object, Content] = {}
+        self._inks: Inks | None = None
 
     def count(self, digits: str) -> None:
         """Say what is made so often if it is typed now; "" for no count."""
         self._count = digits
+        self.show_again()
+
+    def restyle(self) -> None:
+        """Write the lines again in the colours of another theme."""
+        self._inks = None
         self.show_again()
 
     def show_again(self) -> None:
@@ -109,7 +115,8 @@ class Lines:
         """Write the lines that have room, and are not what they were."""
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
-        inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
+        self._inks = self._inks or inks_of(self._screen)  # costly to ask for
+        inks, tour = self._inks, tour_key(scene, self._screen.app)
         stops = session.stops
         where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
         where = "" if scene.is_told else where  # a tour counts its own stops
