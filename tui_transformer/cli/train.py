@@ -196,10 +196,17 @@ class Train:
             said = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
             line.tell(said, now=step == plan.steps)
 
+        is_new = not out.exists()
         make_folder(out)  # what cannot be written is said before it is learned
-        with stopping() as stop:
-            learned = learn(model, self._texts(), plan, report, lambda: stop)
-            learned.save(out)
+        try:
+            with stopping() as stop:
+                learned = learn(model, self._texts(), plan, report, lambda: stop)
+                learned.save(out)
+        except BaseException:
+            if is_new:
+                with contextlib.suppress(OSError):
+                    out.rmdir()
+            raise
         show(None)
         rows = {
             "features": f"{count:,}, {plan.k} active at a token",

@@ -219,7 +219,7 @@ class GridWidget(ScrollView):
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
         self._clicked = False
-        self._styles: dict[str, Style] = {}
+        self._styles: dict[tuple[str, bool], Style] = {}
         self.seen = Seen(Offset(), Size(), Size(), 0)
         keep_bars(self)
         for place in ("scroll_x", "scroll_y"):
@@ -337,8 +337,8 @@ class GridWidget(ScrollView):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines; sizes are asked for once for all of them, and styles until another is applied."""
-        if self._styles.get("") is not self.rich_style:  # that of what it is in may be another
-            self._styles = {"": self.rich_style}
+        if self._styles.get(("", False)) is not self.rich_style:  # that of what it is in may be another
+            self._styles = {("", False): self.rich_style}
         self.seen = Seen(self.scroll_offset, self.viewport, self.size, self.scrollbar_size_vertical)
         return super().render_lines(crop)
 
@@ -346,8 +346,10 @@ class GridWidget(ScrollView):
         super().notify_style_update()
         self._styles = {}
 
-    def ink(self, component: str = "") -> Style:
+    def ink(self, component: str = "", *, partial: bool = False) -> Style:
         """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""
-        if component not in self._styles:
-            self._styles[component] = self.get_component_rich_style(component) if component else self.rich_style
-        return self._styles[component]
+        key = component, partial
+        if key not in self._styles:
+            own = self.get_component_rich_style(component, partial=partial) if component else self.rich_style
+            self._styles[key] = own
+        return self._styles[key]

@@ -143,9 +143,8 @@ class Drawing:
     def _window(self, row: int, columns: range) -> tuple[Levels, Values, Sequence[int]]:
         """Levels and values of cells of a row, and which lie beyond the scale; those outside the tile are missing."""
         block = self._block
-        if (
-            block is None or row not in block.rows or columns != block.columns
-        ):  # many rows at once, which takes as long as one
+        if block is None or row not in block.rows or columns != block.columns:
+            # many rows at once, which takes as long as one
             block = self._block = self._make_block(range(row, row + 32), columns)
         at = row - block.rows.start
         return block.levels[at], block.values[at], block.beyond.get(at, ())

@@ -72,7 +72,6 @@ class CellPane(LineList):
         operand: Operand
 
     _working: CellLines | None = None
-    _inks: Inks | None = None
     _equation = range(0)
     _about = ""
     _now: tuple[object, ...] = ()
@@ -92,7 +91,7 @@ class CellPane(LineList):
             self._now, self._about = now, said
             program, labels = session.trace.program, session.labels
             self._working = CellLines(
-                working, program, labels, self._inks_now(), by_size, step.values, step.edited, step.near
+                working, program, labels, _inks(self), by_size, step.values, step.edited, step.near
             )
             same = before is not None and before.explanation.name == working.name
             self._redraw(self.cursor if same else None)
@@ -129,19 +128,9 @@ class CellPane(LineList):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines in the styles of now: the theme may have changed since there was something else to show."""
-        if self._working is not None and self._working.inks != (inks := self._inks_now()):
+        if self._working is not None and self._working.inks != (inks := _inks(self)):
             self._working = replace(self._working, inks=inks)
         return super().render_lines(crop)
-
-    def restyled(self) -> None:
-        self._inks = None
-
-    def _inks_now(self) -> Inks:
-        """The styles of the theme, which are costly to ask for."""
-        if self._inks is None:
-            names = ("plain", "quiet", "accent")
-            self._inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-        return self._inks
 
     def _redraw(self, cursor: int | None) -> None:
         working = self._working
@@ -184,6 +173,10 @@ class CellPane(LineList):
             line = working.line(index, 40)
             if (operand := line.second if second else line.target) is not None:
                 self.post_message(self.Followed(operand()))
+
+
+def _inks(pane: CellPane) -> Inks:
+    return Inks(*(pane.ink(f"cell--{name}", partial=True) for name in ("plain", "quiet", "accent")))
 
 
 def _top(first: int, working: CellLines, equation: range, height: int) -> int:
