@@ -8,6 +8,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
+from tui_transformer.guide.texts import Stop
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
@@ -134,3 +135,13 @@ def test_a_whole_head_that_is_ablated_is_so_in_another_sentence_and_a_position_i
     alone = open_session(ModelOptions(model="story"), None, (5,))  # the row of the only token is that token
     gone = alone.with_edits(*parse("position:0").edits(alone.base.program, mean=mean))
     assert gone.with_text(longer).edits == ()
+
+
+def test_a_stop_of_a_tour_without_a_sentence_leaves_what_is_read_as_it_is():
+    of_ids = open_session(ModelOptions("dates", device="cpu"), None, (5, 6, 7, 8), decoder_ids=(2, 6))
+    there = of_ids.for_tour(Stop("a", "A", "a", "tokens", target="20"))
+    assert (there.encoding.ids, there.decoder_text, there.decoder_ids) == ((5, 6, 7, 8), "20", None)
+    assert of_ids.for_tour(Stop("a", "A", "a", "tokens", sentence="5 may")).decoder_ids == (2, 6)
+    of_many = open_session(ModelOptions("dates", device="cpu"), "5 may", None).with_batch(("5 may", "12 april"))
+    there = of_many.for_tour(Stop("a", "A", "a", "tokens", target="20"))
+    assert (there.batch, there.encoding.ids) == (of_many.batch, of_many.encoding.ids)

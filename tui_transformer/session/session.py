@@ -304,20 +304,19 @@ class Session(Sentences):
         Raises:
             InputError: The model cannot be set so.
         """
-        changes: dict[str, Any] = {}
-        words = self.model.vocabulary
+        changes, read, words = dict[str, Any](), dict[str, Any](), self.model.vocabulary
         if stop.vocabulary is not None and words is not None and words.name != stop.vocabulary:
             changes["vocabulary"] = stop.vocabulary
         if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
             changes["positions"] = stop.positions
-        text = self.text if stop.sentence is None else stop.sentence
-        target = self.decoder_text if stop.target is None else stop.target
-        alone = stop.sentence is None or (self.framing == PLAIN and not self.batch and self.mask is None)
-        if not changes and alone and (text, target) == (self.text, self.decoder_text):
+        if stop.sentence is not None:
+            read = {"text": stop.sentence, "ids": None, "mask": None, "batch": (), "item": 0, "framing": PLAIN}
+        if stop.target is not None:
+            read |= {"decoder_text": stop.target, "decoder_ids": None}
+        if not changes and all(getattr(self, name) == value for name, value in read.items()):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        plain: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0, "framing": PLAIN}
-        return self._changed(model=model, edits=(), measure=None, decoder_text=target, decoder_ids=None, **plain)
+        return self._changed(model=model, edits=(), measure=None, **read)
 
     def with_edits(self, *edits: Change) -> Session:
         """More edits: what sets cells takes the place of earlier edits of the same cells; what adds or scales adds up.
