@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
+from reference import REFERENCES
 
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit
@@ -59,6 +60,22 @@ async def test_a_bookmark_of_token_ids_keeps_the_text_that_is_read_as_them_or_sa
             await explorer.press("enter")
             assert explorer.messages[-1].endswith(f"mine.toml: Logits{said}")
     assert [stop.sentence for stop in read_lecture(path).stops] == ["Mira and Ben", None]
+
+
+BERT, DATES = (ModelOptions(name, device="cpu") for name in (str(REFERENCES / "bert"), "dates"))
+LEFT_OUT = {
+    "the second sentence left out": lambda: open_session(BERT, "The waves", None, pair="a shore"),
+    "the mask left out": lambda: open_session(DATES, "5 may", None).with_batch(("5 may", "12 april")),
+    "the decoder's token IDs left out": lambda: open_session(DATES, "5 may", None, decoder_ids=(2, 6)),
+}
+
+
+@pytest.mark.parametrize("said", LEFT_OUT)
+async def test_a_bookmark_says_what_of_the_input_it_does_not_keep(tmp_path, said):
+    async with exploring(WIDE, session=LEFT_OUT[said](), at="tokens") as explorer:
+        await explorer.prompt("ctrl+b", str(tmp_path / "mine.toml"))
+        await explorer.press("enter")
+        assert f"; {said}" in explorer.messages[-1]
 
 
 LECTURE = """

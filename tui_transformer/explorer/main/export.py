@@ -208,10 +208,16 @@ def _left_out(session: Session, stop: Stop) -> Iterator[str]:
         yield f"{lost} edit{'s' * (lost > 1)} of arrays or sentences left out"
     if session.ids is not None and stop.sentence is None:
         yield "the token IDs left out: no text is read as them"
+    if session.decoder_ids is not None:
+        yield "the decoder's token IDs left out: open the lecture with --decoder-ids"
     if session.backward:
         yield "the gradients left out: a lecture leads forward"
     if session.framing.bracket:
         yield "the begin and end words left out: rows of the sentence alone are counted"
+    if session.pair is not None:
+        yield "the second sentence left out: open the lecture with --text-pair"
+    if session.mask_read is not None and stop.sentence is not None:
+        yield "the mask left out: rows of the sentence alone are counted"
 
 
 def kept(session: Session) -> list[str | None]:
