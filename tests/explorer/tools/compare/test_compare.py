@@ -340,3 +340,14 @@ async def test_the_same_in_another_precision_is_not_beside_other_weights():
         assert "beside" not in explorer.text
         await explorer.press("u")
         assert "beside float64" in explorer.text
+
+
+async def test_both_are_scrolled_alike_again_where_one_was_alone():
+    async with exploring((120, 36), model="question", at="embedding.output") as explorer:
+        await explorer.open("compare-precision")
+        first, second = (explorer.parts.panes.heat_map(name) for name in ("matrix", "overlay"))
+        await explorer.press("4", "end", *["left"] * 5)
+        assert first.scroll_offset == second.scroll_offset != (0, 0)
+        await explorer.press(*["z"] * 4)
+        assert explorer.drawn == "both"
+        assert first.scroll_offset == second.scroll_offset != (0, 0)

@@ -75,6 +75,8 @@ class MatrixPair(Container):
     def show_scene(self, scene: Scene) -> None:
         """Show a step's own values, what is beside them, or both; of what is still computed the name alone."""
         stop, step = scene.position.stop, scene.step
+        if scene.has_pair and not self.has_class("-both"):  # the second is scrolled as when it was last seen
+            self.call_after_refresh(self._follow, self.first, self.second, 0.0)
         self.set_class(scene.has_pair, "-both")
         self.set_class("-stacked" in scene.arrangement, "-stacked")
         for pane in (self.first, self.second):
