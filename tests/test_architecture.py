@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_820, 37),
     "diagnosis": (7_175, 28),
     "engine": (7_355, 33),
-    "explorer": (26_555, 122),
+    "explorer": (26_575, 122),
     "features": (1_020, 5),
     "generation": (1_255, 6),
     "guide": (530, 3),

@@ -9,9 +9,11 @@ from reference import REFERENCES
 from tui_transformer.analysis.score import score, text_targets
 from tui_transformer.course.exercise import Progress, open_course, progress_path, write_progress
 from tui_transformer.course.sources import step_of
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.cuts import CutsScreen
 from tui_transformer.explorer.tools.softmax import SoftmaxScreen
 from tui_transformer.model import Model
+from tui_transformer.model.options import ModelOptions
 
 BERT = str(REFERENCES / "bert/tokenizer.json")
 
@@ -20,6 +22,15 @@ def row(text: str, word: str) -> list[str]:
     """The cells of a word's line in the box."""
     line = next(line for line in text.splitlines() if line.startswith(f"│ {word} "))
     return line.strip("│ ").split()
+
+
+async def test_a_pair_is_cut_as_the_model_reads_it():
+    session = open_session(ModelOptions(str(REFERENCES / "bert"), device="cpu"), "The waves", None, pair="a shore")
+    async with exploring(WIDE, session=session) as explorer:
+        await explorer.press("V")
+        box = explorer.text[explorer.text.index("How the sentence is cut") :]
+        assert f" {len(session.encoding.ids)} tokens " in box
+        assert box[: box.index("╰")].count("[SEP]") == 2
 
 
 async def test_each_vocabulary_has_a_column_and_each_word_a_row():

@@ -10,11 +10,11 @@ from tui_transformer.explorer.shell.actions.dialogs import CUTS
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.prompt import asking
-from tui_transformer.records import replace
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.build import build_bpe, build_characters
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.encoding import Cut, Cuts, Token, cut_by, shown
+from tui_transformer.text.encoding import Cut, Cuts, Encoding, Token, cut_by, shown
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
 WORDS = "english"
@@ -40,6 +40,22 @@ def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
     return built_in if own is None else [replace(own, name=f"this model: {own.name}"), *built_in]
 
 
+@dataclass(frozen=True)
+class AsRead:
+    """The model's own tokenizer of two sentences, with what stands between them."""
+
+    vocabulary: Vocabulary
+    encoding: Encoding
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:  # noqa: ARG002
+        """Both sentences as the model reads them."""
+        return self.encoding
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of IDs."""
+        return tokenizer_for(self.vocabulary).decode(ids)
+
+
 class CutsScreen(Dialog[None]):
     """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary."""
 
@@ -55,13 +71,17 @@ class CutsScreen(Dialog[None]):
         """Begin with the model's own vocabulary beside words, characters and byte pairs."""
         super().__init__("How the sentence is cut")
         self.sentence = port.session.encoding.text
+        self.pair = None if port.session.pair is None else port.session.encoding
         self.vocabularies = vocabularies(self.sentence, port.session.model.vocabulary)
 
     def on_resize(self) -> None:
         self.show_text()
 
     def text(self) -> Content:
-        cuts = cut_by(self.sentence, [tokenizer_for(each) for each in self.vocabularies])
+        tokenizers = [tokenizer_for(each) for each in self.vocabularies]
+        if self.pair is not None:
+            tokenizers[0] = AsRead(self.vocabularies[0], self.pair)
+        cuts = cut_by(self.sentence, tokenizers)
         width = self.app.size.width
         if width >= 100:
             return Content("\n").join(_table(cuts, width - 5))
