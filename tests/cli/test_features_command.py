@@ -18,6 +18,9 @@ SIZED = ("--model", "decoder", "--d-model", "32", "--heads", "4", "--norm", "pre
 SMALL = (*SIZED, "--text", TEXT)
 AT = "decoder.0.output.features"
 
+SHARES = {"bart-answers": [""], "t5-tokens": ["0.84"]}
+"""What graphs of classifiers say of the likeliest label: where an answer begins and ends has no share among labels."""
+
 
 def of(name: str, *more: str) -> tuple[str, ...]:
     return ("features", str(DICTIONARIES / name), *SMALL, *more)
@@ -171,3 +174,9 @@ def test_neurons_of_experts_are_named_by_their_expert(run: Run, tmp_path: Path) 
     assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in nodes}) == len(nodes)
     rows = run(*line, "--neurons", "12", "--format", "csv").table
     assert any(row["source"].startswith("neuron:decoder.0.feed_forward.experts.") for row in rows)
+
+
+def test_a_graph_says_no_probability_where_the_model_has_none(run: Run) -> None:
+    classifiers = REFERENCES.parent / "classifiers"
+    shown = {name: run("graph", "--model", str(classifiers / name), "--ids", "5,6,7").out for name in SHARES}
+    assert {name: re.findall(r"^logit \w+ (0\.\d\d)?", out, re.M) for name, out in shown.items()} == SHARES

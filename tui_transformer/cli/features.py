@@ -301,10 +301,14 @@ class Graph(Edited):
 
 
 def _said(session: Session, graph: AttributionGraph, node: GraphNode) -> tuple[str, str]:
-    """A node in short, and the token where it is; of a logit its word and probability."""
+    """A node in short, and the token where it is; of a logit its word, and its probability where the model has them."""
     if node.kind == "logit":
-        probability = graph.probabilities[graph.nodes.index(node)]
-        return f"logit {fit(_word(session, graph, node), 10).rstrip()} {probability:.2f}", str(node.token)
+        from tui_transformer.engine.program import PROBABILITIES
+
+        program, said = session.trace.program, f"logit {fit(_word(session, graph, node), 10).rstrip()}"
+        if program.logits or PROBABILITIES in program.by_name:
+            said += f" {graph.probabilities[graph.nodes.index(node)]:.2f}"
+        return said, str(node.token)
     return graph.called(node), f"{node.token} {fit(_word(session, graph, node), 8).rstrip()}"
 
 
