@@ -102,3 +102,4 @@ def test_every_token_is_scored_from_those_before_it(run: Run) -> None:
     # targets say what is right
     ended = run("score", "--ids", "4,5,6", "--targets", "7,-1,9", "--model", "story", "--format", "json")
     assert [(token["position"], token["id"]) for token in ended.json["tokens"]] == [(0, 7), (2, 9)]
+    run("score", "--ids", "4,5", "--targets=-1,-1", "--model", "story").refuses("every target is -1", 1)

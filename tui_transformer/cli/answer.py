@@ -161,4 +161,6 @@ class Score(Edited):
         for target in targets:
             if not NOT_COUNTED <= target < words:
                 raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")
+        if all(target == NOT_COUNTED for target in targets):
+            raise InputError("--targets: every target is -1: at least one has to be counted")
         return targets
