@@ -193,6 +193,10 @@ def test_words_are_found_with_and_without_their_space_and_the_most_likely_where_
     assert len(out.splitlines()) == 6
     assert "remainder" in out
     assert "logit of question at position 0" in run("attribute", "--model", "question").out
+    # a model of labels is told so before a position is asked for, and where one is given
+    labels = ("attribute", "--model", str(REFERENCES.parent / "classifiers" / "opt"), "--ids", "5,6,7")
+    for position in ((), ("--position", "0")):
+        run(*labels, *position).refuses("the model has no logits of words", 1)
 
 
 def test_circuits_are_those_of_the_analysis(run: Run) -> None:
@@ -228,6 +232,7 @@ def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None
     assert [row["score"] for row in rows] == pytest.approx(scores)
     assert len(run("circuits", "--model", "copy", "--compose", "V", "--top", "2").out.splitlines()) == 5
     assert run("circuits", "--model", "copy", "--compose", "Q", "--format", "svg").out.startswith("<svg")
+    run("circuits", "--model", "copy", "--compose", "Q", "--of", "decoder").refuses("leave --layer, --head, --of", 2)
 
 
 def test_every_head_spells_words(run: Run) -> None:

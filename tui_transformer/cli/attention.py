@@ -259,10 +259,9 @@ class Circuits(Edited):
         """A line a pair, the largest score first, or a heat map."""
         from tui_transformer.analysis.circuits import chance, circuits, compositions
 
-        if any(each is not None for each in (self.values, self.sort, self.layer, self.matrix, self.head)):
-            raise UsageError(
-                "--compose takes every head, by its score: leave --layer, --head, --sort, --values and --matrix out"
-            )
+        if any(each is not None for each in (self.values, self.sort, self.layer, self.matrix, self.head, self.of)):
+            left = "--layer, --head, --of, --sort, --values and --matrix"
+            raise UsageError(f"--compose takes every head, by its score: leave {left} out")
         heads = list(circuits(open_session(self).trace))
         with cleared():
             paths = sorted(compositions(heads, into, show), key=lambda path: -path.score)

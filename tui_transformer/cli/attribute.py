@@ -66,11 +66,10 @@ class Attribute(Featured):
         """A line a term, and the logit that they sum to."""
         from tui_transformer.analysis.attribution import attribute
         from tui_transformer.cli.metrics import positions_of, token_ids
-        from tui_transformer.engine.gradient import LOGITS
 
         if self.metric is not None or self.targets is not None:
             raise UsageError("--metric and --targets are of --by gradient and integrated: terms are of a logit")
-        if LOGITS not in session.trace.program.by_name:
+        if not session.trace.program.logits:
             raise InputError("the model has no logits of words: attribution reads these")
         positions = positions_of(session, self.position)
         if len(positions) > 1:
