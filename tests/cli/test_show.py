@@ -217,6 +217,12 @@ def test_the_table_has_any_number_of_positions(run: Run) -> None:
     np.testing.assert_allclose(table["values"], encoding(6, 300), atol=1e-9)
     ended = run("positions", "--count", "2", "--part", "cos", "--dimensions", "1,2,5", "--format", "json")
     assert ended.json["columns"]["labels"] == ["1", "5"]
+    for what in ("similarity", "facts"):
+        run("positions", what, "--dimensions", "0").refuses(f"are of the table: {what} takes every dimension", 2)
+    # of many positions the first alone are compared with each other, which is said
+    near = {count: run("positions", "facts", "--count", count).out for count in ("40", "41", "2001")}
+    assert ["sums of the first 40 positions" in out for out in near.values()] == [False, True, True]
+    assert ["rows of the first 2,000 positions" in out for out in near.values()] == [False, False, True]
     ended = run("positions", "--chart", "--dimensions", "0,8")
     assert "* sin 0   + sin 8\n" in ended.out
     assert "\x1b" not in ended.out

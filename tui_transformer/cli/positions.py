@@ -64,6 +64,8 @@ class Positions:
             self._write_files(self.files)
         elif self.what == "table":
             self._table()
+        elif self.part != "all" or self.dimensions is not None:
+            raise UsageError(f"--part and --dimensions are of the table: {self.what} takes every dimension")
         elif self.what == "similarity":
             self._similarity()
         else:
@@ -127,7 +129,7 @@ class Positions:
         self._emit(Table(("distance", "dot", "cosine"), similarities, 4, LIKE))
 
     def _facts(self) -> None:
-        from tui_transformer.analysis.positions import facts
+        from tui_transformer.analysis.positions import COMPARED, SUMMED, facts
         from tui_transformer.report.numbers import aligned
 
         if self._form() not in ("text", "csv", "json") or self.chart:
@@ -143,7 +145,7 @@ class Positions:
             ),
             (
                 "unique",
-                f"the nearest rows, {first} and {second}, are {distance:.4g} apart"
+                f"the nearest rows{self._among(COMPARED)}, {first} and {second}, are {distance:.4g} apart"
                 if distance < math.inf
                 else "one row",
                 "no two positions have every wave in the same place",
@@ -155,7 +157,8 @@ class Positions:
             ),
             (
                 "sums told apart",
-                f"the nearest sums, {one[0]} + {one[1]} and {other[0]} + {other[1]}, are {apart:.4g} apart"
+                f"the nearest sums{self._among(SUMMED)}, {one[0]} + {one[1]} and {other[0]} + {other[1]}, "
+                f"are {apart:.4g} apart"
                 if apart < math.inf
                 else "one sum",
                 "in each pair of dimensions PE(p) + PE(q) points where (p + q) ÷ 2 does, "
@@ -166,6 +169,10 @@ class Positions:
             deliver(aligned([(promise, f"{measured}: {why}") for promise, measured, why in rows]), self.out)
         else:
             self._emit(Table(("promise", "measured", "why"), rows))
+
+    def _among(self, compared: int) -> str:
+        """Which positions were compared with each other, where not all were."""
+        return f" of the first {compared:,} positions" if self.count > compared else ""
 
     def _deliver_chart(self, chart: LineChart) -> None:
         from tui_transformer.explorer.run import chart_drawing
