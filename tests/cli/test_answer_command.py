@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from command_line import Run
+from command_line import REFERENCES, Run
 from reference import with_settings
 from safetensors.numpy import load_file, save_file
 
@@ -65,6 +65,25 @@ def test_labels_of_every_token_are_listed_likeliest_first(run, tmp_path):
     rows = run("answer", "--model", str(folder), "--ids", "2,7", "--format", "json").json
     assert [row["label"] for row in rows] == [["name", "place"][i] for line in shares for i in np.argsort(-line)]
     assert rows[0]["probability"] == float(shares[0].max())
+
+
+def test_labels_are_of_the_tokens_that_are_asked_for_and_not_of_padding(run: Run) -> None:
+    def of(name: str, *more: str) -> tuple[str, ...]:
+        return ("answer", "--model", str(REFERENCES.parent / "classifiers" / name), "--ids", "5,6,7;5,6", *more)
+
+    rows = run(*of("t5-tokens", "--item", "1", "--top", "1", "--format", "json")).json
+    assert [row["position"] for row in rows] == [0, 1]
+    rows = run(*of("t5-tokens", "--position", "last", "--top", "1", "--format", "json")).json
+    assert [row["position"] for row in rows] == [2]
+    run(*of("t5-tokens", "--position", "3")).refuses("there is no position 3: use 0 to 2", 1)
+    run(*of("t5", "--position", "0")).refuses("leave --position out", 2)
+    run(*of("t5-tokens", "--temperature", "2")).refuses("--temperature is of words", 2)
+
+
+def test_at_temperature_0_nothing_is_divided_by_0(run: Run) -> None:
+    out = run("answer", "--model", "story", "--ids", "5,6", "--temperature", "0").out
+    assert out.endswith("probability at temperature 0: all of it is the largest logit's\n")
+    assert "÷ 0" not in out
 
 
 # `score`

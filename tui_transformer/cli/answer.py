@@ -11,7 +11,7 @@ from tui_transformer.cli.output import Row, Table, emit_json, jsonable
 from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import option
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
@@ -49,21 +49,29 @@ class Answer(Edited):
         positions = positions_of(session, self.position or ("0" if first else "all"))
         rows = list(self._words(session, positions))
         note = f"probability = softmax({LOGITS} ÷ {self.temperature:g})"
+        if self.temperature == 0:
+            note = "probability at temperature 0: all of it is the largest logit's"
         note += "; this model was trained to answer at the first token" * first
         columns = ("position", "of", "rank", "id", "word", "logit", "probability")
         Table(columns, rows, 4, note).emit(self.format)
 
     def _labels(self, session: Session) -> Iterator[Row]:
         """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
+        from tui_transformer.cli.metrics import positions_of
         from tui_transformer.engine.program import PROBABILITIES
         from tui_transformer.generation.sampling import leading
 
         trace = session.trace
         *tokens, axis = trace.program.axes(LOGITS)
+        if self.temperature != 1:
+            raise UsageError("--temperature is of words: a label has the probability that the model gives it")
+        if self.position and not tokens:
+            raise UsageError("the labels are of the whole sentence: leave --position out")
         logits = trace[LOGITS].reshape(-1, axis.size)
         shares = trace[PROBABILITIES].reshape(-1, axis.size) if PROBABILITIES in trace.program.by_name else None
         label, word = session.labels.of(axis), session.labels.of(tokens[0]) if tokens else None
-        for position, row in enumerate(logits):
+        for position in positions_of(session, self.position or "all") if tokens else (0,):
+            row = logits[position]
             for rank, number in enumerate(leading(row, self.top).tolist(), 1):
                 of = ("", "") if word is None else (position, word(position))
                 share = None if shares is None else float(shares[position, number])
