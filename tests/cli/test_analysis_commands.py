@@ -277,6 +277,18 @@ def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
     assert f"of the baseline {integrated_gradients(trace, METRIC, LAST, baseline=rows, points=4).baseline:.4f}" in word
 
 
+def test_a_word_is_the_baseline_of_the_sequence_that_the_input_is_of(run: Run) -> None:
+    model, step, read = Model.load("dates"), "decoder.embedding.output", {"ids": [10, 8, 32, 0], "mask": [1, 1, 1, 0]}
+    trace = model.trace(**read, decoder_ids=[2, 6, 4])
+    rows = model.trace(**read, decoder_ids=[7] * 3)[step].astype(np.float64)
+    wanted = integrated_gradients(trace, Metric("logit", (6,)), range(2, 3), step, baseline=rows, points=4)
+    given = ("--ids", "10,8,32,0", "--mask", "1,1,1,0", "--decoder-ids", "2,6,4", "--metric", "logit", "--tokens", "2")
+    how = ("--by", "integrated", "--points", "4", "--of", step, "--baseline", "-", "--format", "json")
+    found = run("attribute", "--model", "dates", *given, *how).json
+    assert np.abs(wanted.rows).max() > 0.1
+    np.testing.assert_allclose([row["integrated gradient"] for row in found], wanted.rows, atol=1e-4)
+
+
 def test_the_gradient_of_a_metric_is_shown_and_explained(run: Run) -> None:
     computed = gradients_of(Model.load("copy").trace(ids=[5, 6, 7, 8, 5]), METRIC, LAST)
     ended = run("show", "0.self_attention.weights", *GIVEN, "--gradient", "--head", "1", "--format", "json")

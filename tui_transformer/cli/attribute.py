@@ -128,19 +128,24 @@ class Attribute(Featured):
         import numpy as np
 
         from tui_transformer.analysis.input_attribution import mean_of_tokens
-        from tui_transformer.cli.metrics import read_id
+        from tui_transformer.analysis.tokens import WRITTEN
+        from tui_transformer.cli.metrics import read_id, token_ids
 
         if self.baseline == "0":
             return 0.0
         trace = session.trace
-        own = trace.program.step(self.of).name
+        own = trace.program.step(self.of)
         if self.baseline == "mean":
-            return mean_of_tokens(trace, own)
-        ids = [read_id(session.model, self.baseline)] * trace.givens["input.ids"].shape[1]
+            return mean_of_tokens(trace, own.name)
+        ids, mask = (trace.givens[name][0].tolist() for name in ("input.ids", "input.visible"))
         written = trace.givens.get("decoder.input.ids")
-        decoder_ids = None if written is None else written.tolist()
-        other = session.model.trace(ids=ids, mask=[1] * len(ids), decoder_ids=decoder_ids)
-        return np.asarray(other[own], np.float64)
+        decoder_ids = None if written is None else written[0].tolist()
+        if decoder_ids is not None and own.axes[0].sequence == WRITTEN:
+            decoder_ids = [*token_ids(session.model, self.baseline)] * len(decoder_ids)
+        else:
+            ids, mask = [read_id(session.model, self.baseline)] * len(ids), [1] * len(ids)
+        other = session.model.trace(ids=ids, mask=mask, decoder_ids=decoder_ids)
+        return np.asarray(other[own.name], np.float64)
 
 
 def _likeliest(session: Session, positions: range) -> int:
