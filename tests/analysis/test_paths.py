@@ -264,7 +264,7 @@ def test_work_is_told_and_can_be_ended():
 def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():
     for given, said in (
         ({"senders": "heads"}, "'heads' is none of embedding, head, feed_forward"),
-        ({"receivers": "head"}, "'head' is none of query, key, value, feed_forward, logits"),
+        ({"receivers": "head"}, "'head' is none of query, key, value, feed_forward, logits: write query or query:dec"),
         ({"senders": "head:9.self_attention"}, "no step is called '9.self_attention'"),
         ({"senders": "head:0.self_attention:4"}, r"decoder.0.self_attention has no head '4': use 0 to 3"),
         ({"senders": []}, "the model has no such nodes"),

@@ -105,7 +105,9 @@ def _parts(program: Program, name: str, kinds: Mapping[str, Callable[[Program], 
     """The parts of a name: of a kind, of a place, or one."""
     kind, *rest = (each.strip() for each in name.split(":"))
     if kind not in kinds or len(rest) > 2:
-        raise UsageError(f"{name[:80]!r} is none of {', '.join(kinds)}: write head or head:decoder.0.self_attention:3")
+        such = "head" if "head" in kinds else "query"
+        hint = f"write {such} or {such}:decoder.0.self_attention:3"
+        raise UsageError(f"{name[:80]!r} is none of {', '.join(kinds)}: {hint}")
     places = kinds[kind](program)
     wanted = [one(tuple(places), rest[0])] if rest and places else list(places)
     every = [Part(kind, place, places[place]) for place in wanted]
