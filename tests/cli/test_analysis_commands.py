@@ -197,6 +197,10 @@ def test_words_are_found_with_and_without_their_space_and_the_most_likely_where_
     labels = ("attribute", "--model", str(REFERENCES.parent / "classifiers" / "opt"), "--ids", "5,6,7")
     for position in ((), ("--position", "0")):
         run(*labels, *position).refuses("the model has no logits of words", 1)
+    # what would be left unread is refused
+    run("attribute", *STORY, "--of", "1.output").refuses("--of is of --by gradient and integrated", 2)
+    for how in (("--baseline", "mean"), ("--by", "gradient", "--points", "8")):
+        run("attribute", *STORY, *how).refuses("--baseline and --points are of --by integrated", 2)
 
 
 def test_circuits_are_those_of_the_analysis(run: Run) -> None:

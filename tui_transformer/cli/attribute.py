@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     """A fitted map for every layer."""
 
 
+INPUT = "embedding.output"
+POINTS = 64
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attribute(Featured):
     """Say what every head, layer and embedding writes toward a logit, or every token by gradients toward any metric.
@@ -49,15 +53,19 @@ class Attribute(Featured):
     )
     metric: Metric = None
     targets: LossTargets = None
-    of: str = option("embedding.output", "By gradient: the input, a step with a row for each token.", metavar="STEP")
+    of: str = option(INPUT, "By gradient: the input, a step with a row for each token.", metavar="STEP")
     baseline: str = option("0", "Integrated from 0, the mean of the rows, or those of a word.", metavar="0|mean|WORD")
-    points: int = option(64, "Of the integration.", min=1, max=10_000)
+    points: int = option(POINTS, "Of the integration.", min=1, max=10_000)
     position: Position = None
     neurons: bool = flag("Every neuron apart.")
     top: int | None = option(None, "So many of the largest terms alone.", min=1)
     format: TableFormat = "text"
 
     def run(self) -> None:
+        if self.by == "terms" and self.of != INPUT:
+            raise UsageError("--of is of --by gradient and integrated: terms are of the last residual stream")
+        if self.by != "integrated" and (self.baseline, self.points) != ("0", POINTS):
+            raise UsageError("--baseline and --points are of --by integrated")
         session = open_session(self)
         table = self._terms(session) if self.by == "terms" else self._inputs(session)
         table.emit(self.format)
