@@ -281,6 +281,14 @@ def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
     assert f"of the baseline {integrated_gradients(trace, METRIC, LAST, baseline=rows, points=4).baseline:.4f}" in word
 
 
+def test_words_are_targets_between_commas_and_in_several_options(run: Run) -> None:
+    line = ("ablate", "--model", "story", "--ids", "5,6,7", "--each", "layer", "--metric", "loss", "--format", "csv")
+    wanted = run(*line, "--targets", "crow -1 5", code=0).out
+    assert wanted.count("\n") == 4
+    for targets in (["crow,-1,5"], ["crow, -1, 5"], ["crow", "-1,5"]):
+        assert run(*line, *(f"--targets={each}" for each in targets), code=0).out == wanted
+
+
 def test_a_word_is_the_baseline_of_the_sequence_that_the_input_is_of(run: Run) -> None:
     model, step, read = Model.load("dates"), "decoder.embedding.output", {"ids": [10, 8, 32, 0], "mask": [1, 1, 1, 0]}
     trace = model.trace(**read, decoder_ids=[2, 6, 4])

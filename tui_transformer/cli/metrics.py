@@ -56,7 +56,8 @@ def chosen(session: Session, request: Measuring) -> Metric | None:
     tokens = token_ids(session.model, request.tokens)
     targets: tuple[int, ...] = ()
     if request.targets is not None:
-        targets = read_targets(session.model, request.targets, program.shape(logits)[0])
+        apart = re.sub(r"(?<=[^\s,]),", " ", request.targets)  # a comma that stands alone is a word
+        targets = read_targets(session.model, apart, program.shape(logits)[0])
     elif request.metric == "loss" and request.tokens is None and has_loss(program):
         targets = text_targets(session.trace, session.predicted)
     return Metric.of(request.metric, tokens, targets)
