@@ -102,6 +102,7 @@ KINDS = {
     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
 }
 PART = {"rope_type": "default", "partial_rotary_factor": 0.75, "rope_theta": 1e4}
+WHOLE = PART | {"partial_rotary_factor": 1.0}
 OTHERWISE = {
     "falcon, new, two norms": (
         "falcon",
@@ -133,6 +134,9 @@ OTHERWISE = {
     "qwen3, yarn": ("qwen3", {"rope_parameters": {"rope_type": "yarn", **TABLE}}, {}),
     "gemma3, linear": ("gemma3", {"rope_parameters": KINDS}, {}),
     "phi3, part of a head": ("phi3", {"rope_parameters": PART}, {}),
+    **{
+        f"{family}, whole heads": (family, {"rope_parameters": WHOLE}, {}) for family in ("gpt_neox", "phi", "stablelm")
+    },
 }
 """Families, settings and tensors of every layer."""
 

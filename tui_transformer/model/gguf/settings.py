@@ -200,7 +200,7 @@ def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
     turned = said(file, "rope.dimension_count")
     width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
     if turned is None or turned == width or not isinstance(width, int) or not isinstance(turned, int):
-        return {}
+        return {"partial_rotary_factor": 1.0} if in_part else {}  # whatever the family has where nothing is said
     if not in_part or not 0 < turned < width:
         raise InputError(f"{file.path}: {turned} of {width} columns of a head are turned, which is not read from GGUF")
     return {"partial_rotary_factor": turned / width}
