@@ -155,6 +155,24 @@ def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case,
     check_same(write_gguf(tmp_path / "m.gguf", folder), folder, IDS * 4)
 
 
+@pytest.mark.parametrize(
+    ("entries", "factor"),
+    [
+        ({"rope.scaling.factor": 4.0}, 4.0),
+        ({"rope.scale_linear": 4.0}, 4.0),
+        ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, None),
+        ({"rope.scaling.type": "linear"}, None),
+        ({"rope.scaling.type": "linear", "rope.scaling.factor": 0.0, "rope.scale_linear": 4.0}, None),
+    ],
+)
+def test_positions_are_scaled_evenly_where_the_file_says_how_much_and_not_how(entries, factor, tmp_path):
+    folder = as_llama_cpp_has_it("llama", tmp_path / "llama")
+    file = write_gguf(tmp_path / "m.gguf", folder, **entries)
+    theta = json.loads((folder / "config.json").read_text())["rope_parameters"]["rope_theta"]
+    scaled = {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
+    check_same(file, reconfigured(folder, rope_parameters={"rope_theta": theta, **scaled}), IDS * 4)
+
+
 def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
     short, long = [1.0, 2.0, 1.5, 3.0], [4.0, 1.0, 8.0, 2.0]
     entries = {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": 1.25}

@@ -162,7 +162,7 @@ OLD_CONTEXT = "original_max_position_embeddings"
 
 
 def rope_of(
-    file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "none", theta: float = USUAL_THETA
+    file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "linear", theta: float = USUAL_THETA
 ) -> dict[str, Any]:
     """The rotary positions of a file, scaled as `usual` where it does not say how, and of such a θ.
 
@@ -219,9 +219,16 @@ def _yarn(file: GgufFile) -> dict[str, Any]:
     return {"rope_type": "yarn", **{key: value for key, value in values.items() if value is not None}}
 
 
+def _linear(file: GgufFile) -> dict[str, Any]:
+    """By the factor that the file says, the second under its old name; none where it says neither."""
+    factor = next((value for key in LINEAR if (value := said(file, f"rope.{key}")) is not None), 0.0)
+    return {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
+
+
+LINEAR = ("scaling.factor", "scale_linear")
 SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
     "none": lambda _: {"rope_type": "default"},
-    "linear": lambda file: {"rope_type": "linear", "factor": said(file, "rope.scaling.factor")},
+    "linear": _linear,
     "yarn": _yarn,
 }
 """By the name that the file gives."""
