@@ -54,7 +54,7 @@ CEILINGS = {
     "generation": (1_255, 6),
     "guide": (530, 3),
     "learning": (2_300, 11),
-    "model": (10_430, 44),
+    "model": (10_445, 44),
     "report": (1_390, 8),
     "session": (6_630, 29),
     "survey": (1_685, 8),

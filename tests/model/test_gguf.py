@@ -155,6 +155,22 @@ def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case,
     check_same(write_gguf(tmp_path / "m.gguf", folder), folder, IDS * 4)
 
 
+@pytest.mark.parametrize("family", ["gemma", "mixtral", "qwen2", "starcoder2"])
+def test_heads_of_keys_and_their_width_are_the_usual_ones_where_the_file_does_not_say_them(family, tmp_path):
+    folder = as_llama_cpp_has_it(family, tmp_path / family)
+    heads, width = (
+        json.loads((folder / "config.json").read_text())[key] for key in ("num_attention_heads", "hidden_size")
+    )
+    stored = load_file(folder / "model.safetensors")
+    for name, tensor in stored.items():
+        if "self_attn" in name and ("k_proj" in name or "v_proj" in name):
+            stored[name] = RNG.normal(size=(width, *tensor.shape[1:])).astype("f4")
+    save_file(stored, folder / "model.safetensors")
+    reconfigured(folder, num_key_value_heads=heads, head_dim=width // heads)
+    unsaid = ("attention.head_count_kv", "attention.key_length", "rope.dimension_count")
+    check_same(write_gguf(tmp_path / "m.gguf", folder, left=unsaid), folder, IDS)
+
+
 @pytest.mark.parametrize(
     ("entries", "factor"),
     [

@@ -71,6 +71,7 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
         if not is_whole(value, 1, LARGEST_SIZE) and (value is not None or entry in NEEDED):
             wrong = f"its metadata have {shown(value)} for {name}.{entry}, which is no size"
             raise InputError(f"{file.path}: {wrong}: copy it again")
+    raw = _usual(raw, entries, widths="head_dim" not in family_of(architecture.model_type).fixed) | raw
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or not embedding.shape:
         raise InputError(f"{file.path}: no tensor token_embd.weight: it holds no model")
@@ -85,6 +86,13 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     if architecture.rotary and "rope_parameters" not in more:
         raw["rope_parameters"] = settings.rope_of(file, raw, in_part=architecture.in_part)
     return {**raw, **_special(file, embedding.shape[0]), **more}
+
+
+def _usual(raw: Settings, entries: Names, *, widths: bool) -> dict[str, Any]:
+    """What llama.cpp takes where a file does not say it: as many heads of keys, as wide as d_model ÷ heads."""
+    width, heads = raw[entries["embedding_length"]], raw[entries["attention.head_count"]]
+    known = {entries["attention.key_length"]: width // heads} if widths and width % heads == 0 else {}
+    return {entries["attention.head_count_kv"]: heads, **known}
 
 
 def _special(file: GgufFile, rows: int) -> dict[str, Any]:
