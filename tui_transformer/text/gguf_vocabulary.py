@@ -56,7 +56,9 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
         # pieces that are cut out of a text before all else; those of control are special
         for type_, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
             pieces = [word for word, each in zip(words, listed.types, strict=False) if each == type_ and word]
-            add([AddedToken(word, normalized=False, special=type_ == CONTROL) for word in pieces])
+            add(
+                [AddedToken(word, normalized=False, special=type_ == CONTROL, **listed.strips(word)) for word in pieces]
+            )
         add_frame(rust, _first(listed), _last(listed))
     vocabulary = vocabulary_of(rust, file.path, listed.id("unknown_token_id"))
     specials = Specials()
@@ -80,6 +82,10 @@ USUAL: Mapping[tuple[str, str], int] = {
 """IDs where a file does not say them, as llama.cpp has them."""
 
 
+STRIPPED_BEFORE = {("modern-bert", "[MASK]"), *((f"jina-v2-{each}", "<mask>") for each in ("de", "es", "code"))}
+"""Names of pre-tokenizers, and pieces that take the spaces in front of them."""
+
+
 @dataclass(frozen=True)
 class _Listed:
     """The tokens of a file, and what else it says of them."""
@@ -98,6 +104,16 @@ class _Listed:
     def named(self, key: str) -> str:
         number = self.id(key)
         return "" if number is None else self.words[number]
+
+    def strips(self, word: str) -> dict[str, bool]:
+        """Which side of a piece that is cut out loses its spaces: no file says it, and llama.cpp goes by names."""
+        name, pre = str(self.file.metadata.get("general.name", "")).lower(), str(self.get("pre") or "")
+        after = any(each in name for each in ("phi-3", "phi3", "phi 3")) and word not in (
+            "<unk>",
+            "<s>",
+            "<|endoftext|>",
+        )
+        return {"lstrip": (pre, word) in STRIPPED_BEFORE, "rstrip": after}
 
     @cached_property
     def ids(self) -> dict[str, int]:
