@@ -104,7 +104,7 @@ def test_a_weight_is_explained_by_its_block_wherever_the_file_has_it(family, tmp
     assert trace.explain_cell("decoder.0.self_attention.output.weight", (1, 2)).formula == "scale · code + minimum"
 
 
-@pytest.mark.parametrize("kind", ["F32", "Q8_0"])
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "Q8_0"])
 def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
     weights = Model.load(write_gguf(tmp_path / "m.gguf", "llama", kind)).weights.file
     for name in ("embedding.tokens", "decoder.0.feed_forward.hidden", "decoder.0.self_attention.key"):

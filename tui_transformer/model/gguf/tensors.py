@@ -218,7 +218,7 @@ class GgufTensor(Tensor):
         """The numbers of rows of blocks."""
         kind = STORED.get(self.kind)
         if kind is not None:
-            return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
+            return np.asarray(kind.floats(np.ascontiguousarray(data).view(kind.dtype)), np.float32)
         if self.kind in FORMATS:
             numbers = self._in_numbers(data.reshape(math.prod(data.shape[:-1]), data.shape[-1]))
             return np.ascontiguousarray(numbers.T).reshape(*data.shape[:-1], -1)
