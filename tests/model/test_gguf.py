@@ -210,6 +210,7 @@ def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
         ("llama", {"blk.1.attn_sinks.weight": [0.0] * 4}, {}, r"blk\.1\.attn_sinks\.weight is not read"),
         ("qwen2", {}, {"rope.scaling.type": "longrope"}, "longrope"),
         ("qwen2", {}, {"rope.dimension_count": 4}, "4 of 8 columns"),
+        ("qwen2", {}, {"attention.causal": False}, "is_causal"),
         ("llama", {}, {"expert_count": 4, "expert_used_count": 2}, "block_sparse_moe.gate.weight is missing"),
         ("falcon", {}, {"attention.head_count_kv": 3}, r"attn_qkv|does not fit|divisible"),
         ("llama", {}, {"feed_forward_length": 95}, "is 32 × 96.*, but its metadata say 32 × 95|96 × 32.* metadata say"),

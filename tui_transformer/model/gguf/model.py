@@ -36,6 +36,7 @@ SHARED_KEYS: Mapping[str, str] = {
     "attention.key_length": "head_dim",
     "context_length": "max_position_embeddings",
     "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "attention.causal": "is_causal",
 }
 """Entries of the metadata, behind the name of the architecture → settings, as most families call them."""
 
