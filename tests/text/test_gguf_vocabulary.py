@@ -205,6 +205,14 @@ def test_a_mask_takes_the_space_before_it_and_marks_of_phi_3_those_behind_them()
         assert tokenizer_for(load_gguf_vocabulary(named)).encode(f"{mark}\na").ids == wanted
 
 
+def test_a_long_run_of_spaces_is_cut_into_the_longest_pieces_of_spaces():
+    runs = ["▁" * count for count in range(1, 32)]
+    said = {"token_type": [2, 1, 1, *[4] * 30], "scores": [0.0] * 33, "add_bos_token": False, "add_space_prefix": False}
+    tokenizer = tokenizer_for(load_gguf_vocabulary(file_of("llama", ["<unk>", "a", *runs], **said)))
+    for count, pieces in ((1, (2,)), (5, (6,)), (31, (32,)), (32, (32, 2)), (70, (32, 32, 9))):
+        assert tokenizer.encode("a" + " " * count + "a").ids == (1, *pieces, 1)
+
+
 MARKER = "\n__ggml_vocab_test__\n"
 PUBLISHED = Path(os.environ.get("LLAMA_CPP", "llama.cpp")) / "models"
 

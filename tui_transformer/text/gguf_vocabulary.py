@@ -56,9 +56,10 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
         # pieces that are cut out of a text before all else; those of control are special
         for type_, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
             pieces = [word for word, each in zip(words, listed.types, strict=False) if each == type_ and word]
-            add(
-                [AddedToken(word, normalized=False, special=type_ == CONTROL, **listed.strips(word)) for word in pieces]
-            )
+            before = listed.get("add_space_prefix", not file.architecture.startswith("gemma"))
+            spaces = type_ == USER_DEFINED and not before  # they are found as ▁
+            ways = [(word, listed.strips(word), spaces and set(word) == {SPACE}) for word in pieces]
+            add([AddedToken(word, normalized=as_, special=type_ == CONTROL, **strips) for word, strips, as_ in ways])
         add_frame(rust, _first(listed), _last(listed))
     vocabulary = vocabulary_of(rust, file.path, listed.id("unknown_token_id"))
     specials = Specials()
