@@ -164,6 +164,11 @@ def _weighted(held: Held, step: Step, gradient: Array) -> Iterator[Array | None]
         yield gradient * shares[:, expert, None] if there else None
 
 
+def _scale(_: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    op: Any = step.op
+    yield gradient * op.factor
+
+
 def _size(held: Held, step: Step) -> Array:
     """What a dictionary divides by, or multiplies with again: s + ε of what it read."""
     op: Any = step.op
@@ -207,7 +212,7 @@ _NONE, _EVERY, _FIRST, _SECOND, _BUT_FIRST = _inputs(0, 0), _inputs(0), _inputs(
 STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
     ops.Add: (_EVERY, lambda held, step, gradient: [gradient for _ in followed(held.program, step) or ()]),
     ops.Subtract: (_EVERY, lambda _, __, gradient: (gradient, -gradient)),
-    ops.Scale: (_FIRST, lambda _, step, gradient: (gradient * getattr(step.op, "factor", 1.0),)),
+    ops.Scale: (_FIRST, _scale),
     ops.Linear: (_but_weight, _linear),
     ops.Project: (_but_weight, _linear),
     ops.Unembed: (_but_weight, _linear),
