@@ -30,6 +30,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.numbers import aligned
 from tui_transformer.report.text import finite
+from tui_transformer.session.answer_summary import NO_NUMBER
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
@@ -163,7 +164,7 @@ class Answer:
     def said(self, rank: int = 0) -> tuple[str, str]:
         """A word and its share; of logits that are no numbers none is likely."""
         _, word, share = self.guesses[rank]
-        return ("no number", "") if math.isnan(share) else (word, in_percent(share, ".2%"))
+        return (NO_NUMBER, "") if math.isnan(share) else (word, in_percent(share, ".2%"))
 
 
 def has_answers(trace: Trace) -> bool:

@@ -24,8 +24,9 @@ from tui_transformer.session.answer_summary import answer, answer_cost, answer_p
 from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import BEFORE, NOTHING
+from tui_transformer.session.words import WORDS
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.trained import HERE
 from tui_transformer.views.step_view import Place, place_of
@@ -121,7 +122,7 @@ def suitable(session: Session, where: str) -> Lecture:
 def _check_cell(there: Session, stop: Stop, where: str) -> None:
     """Refuse a head, row or column that the step of a stop has not."""
     program, name = there.trace.program, _position(there, replace(stop, cell=None), lambda _: None).stop
-    if name in WORDS:
+    if name == VOCABULARY or name in WORDS:
         return
     sizes = place_of(program.axes(name), program.shape(name))
     for side in ("head", "row", "column"):
@@ -144,9 +145,6 @@ def _check_answers(there: Session, stop: Stop, where: str) -> None:
         if stop.answer is not None and stop.answer >= count:
             raise InputError(f"{where} answer: there is no position {stop.answer}: use 0 to {count - 1}")
 
-
-WORDS = (VOCABULARY, TEXT, LOSS)
-"""Stops that are no matrix."""
 
 READ = ("vocabulary", "positions", "sentence", "target")
 """The fields of a stop that say what is read, and how."""
