@@ -219,10 +219,11 @@ def defaults_of(model: Model) -> Defaults:
     path, raw = next(iter(contents.items()))
     family, pad = model.family.model_type, model.config.pad_id
     given: dict[str, Any] = {STOP: list(stop) or _STOPS.get(family)}
-    if path.name == FILES[1] and _FORCED.get(family, model.target_size) < model.target_size:
-        given["forced_eos_token_id"] = _FORCED[family]
-    if path.name == FILES[1] and family == "marian" and pad is not None:
-        given["bad_words_ids"] = [[pad]]
+    if path.name == FILES[1]:  # the other says all of its own rules
+        if _FORCED.get(family, model.target_size) < model.target_size:
+            given["forced_eos_token_id"] = _FORCED[family]
+        if family == "marian" and pad is not None:
+            given["bad_words_ids"] = [[pad]]
     given |= {key: value for key, value in raw.items() if key in _READ}
     for source in reversed(contents.values()):  # the file that counts last
         given |= {key: source.get(key) for key in (STOP, START) if key in source}

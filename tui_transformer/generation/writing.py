@@ -201,7 +201,8 @@ class Writer:
         # by their own names: the end of one of the encoder's may be that of another where its steps are not
         named = ((edit, array_of_numbers(program, edit.name)[0]) for edit in meant)
         self.edits = tuple(replace(edit, name=name) for edit, name in named)  # type: ignore[type-var]
-        self._ahead = seen_ahead(self.edits, model.program(*((1, 2) if model.has_decoder else (2,))))
+        lengths = (1, 2) if model.has_decoder else (2,)
+        self._ahead = seen_ahead(self.edits, model.program(*lengths)) if self.edits else {}
 
     # Writing
 
