@@ -233,9 +233,8 @@ class Flags:
         budget = parse_budget(self.budget)
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
         model = self.model
-        if (
-            tour := getattr(self, "tour", None)
-        ) is not None:  # of a command that has one, which may lead through its own
+        tour = getattr(self, "tour", None)  # of a command that has one, which may lead through a model of its own
+        if tour is not None:
             from tui_transformer.session.tour_stop import led_through
 
             model = led_through(tour, model)
