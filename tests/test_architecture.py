@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": (7_395, 33),
     "course": (2_820, 37),
     "diagnosis": (7_175, 28),
-    "engine": (7_355, 33),
+    "engine": (7_395, 33),
     "explorer": (26_575, 122),
     "features": (1_020, 5),
     "generation": (1_260, 6),

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tui_transformer.engine import weights
+from tui_transformer.engine import compact, weights
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
@@ -136,6 +138,35 @@ def test_matrices_in_blocks_are_made_where_products_read_them_with_the_gradients
     assert packed.values.keys() == held.values.keys()
     for name, gradient in packed.values.items():
         np.testing.assert_allclose(gradient, held.values[name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("rows", [1, 10, compact.FEW, compact.FEW + 1])
+@pytest.mark.parametrize(("inner", "columns", "panel"), [(96, 330, 64), (2848, 70, 16), (7, 100, 33), (64, 5, 16)])
+def test_cores_that_share_the_panels_of_a_matrix_give_its_product(rows, inner, columns, panel, monkeypatch):
+    monkeypatch.setattr(compact, "cores", lambda: 2)
+    random, starts = np.random.default_rng(rows), []
+    cells = random.standard_normal((inner, columns + 3))
+    x = random.standard_normal((rows, inner))
+
+    def read(index):
+        starts.append(index[1].start)
+        return cells[index]
+
+    matrix = StoredMatrix(read, range(inner), range(2, columns + 2), panel)
+    np.testing.assert_allclose(matrix.product(numpy_backend("float64"), x), x @ cells[:, 2:-1], rtol=1e-11, atol=1e-11)
+    assert sorted(starts) == list(range(2, columns + 2, panel))
+
+
+def test_what_is_wrong_with_a_panel_that_another_core_reads_is_said(monkeypatch):
+    monkeypatch.setattr(compact, "cores", lambda: 2)
+
+    def read(index):
+        if index[1].start >= 16:
+            raise InputError("m.gguf: was cut")
+        return np.ones((4, 16), np.float32)
+
+    with pytest.raises(InputError, match="was cut"):
+        StoredMatrix(read, range(4), range(256), 16).product(numpy_backend(), np.ones((2, 4), np.float32))
 
 
 def test_matrices_in_blocks_are_held_when_they_are_read_again_and_memory_is_free(both, monkeypatch):

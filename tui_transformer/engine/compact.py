@@ -14,12 +14,21 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.machine import cores, on_cores
 from tui_transformer.records import dataclass, replace
 
 BLOCK = 1 << 24
 """Cells that are read together (64 MiB in float32)."""
 WORTH = 0.5
 """Of the bytes of a whole array: what takes more so is held whole."""
+FEW = 32
+"""Rows whose product with a panel takes no longer than to make it: cores share panels then, and not each product."""
+TAKERS = 4
+"""Cores that share panels, at most: what is Python in making one is done by one at a time."""
+ALONE = 1 << 19
+"""Rows × inner × columns from which OpenBLAS shares a product among its threads."""
+ACROSS = 64
+"""Columns of a product that is left to one thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +57,27 @@ class StoredMatrix:
 
     def product(self, backend: Backend, x: Array) -> Array:
         """What x makes of it, n × a → n × b; of a tall one no rows are read for which x is 0 everywhere."""
+        if self.panel is not None and len(x) <= FEW:
+            takers = min(cores(), TAKERS, -(-self.shape[1] // self.panel))
+            if takers > 1:
+                return self._shared_product(x, self.panel, takers)
         out = backend.xp.zeros_like(backend.empty((len(x), self.shape[1]), x.dtype))
         read = None if self._wide else np.flatnonzero(backend.to_host((x != 0).any(axis=0)))
         for rows, columns, cells in self._blocks(backend, read):
             out[:, columns] += backend.xp.matmul(x[:, rows], cells)
+        return out
+
+    def _shared_product(self, x: Host, panel: int, takers: int) -> Host:
+        """The same, each core making panels and multiplying with them, as NumPy makes one on one core alone."""
+        out = np.empty((len(x), self.shape[1]), x.dtype)
+        starts = iter(range(0, self.shape[1], panel))  # one for all threads: each takes the next
+
+        def multiply() -> None:
+            for start in starts:
+                part = slice(start, start + panel)
+                out[:, part] = _product_alone(x, self.read((_slice(self.rows), _slice(self.columns[part]))))
+
+        on_cores(takers, multiply)
         return out
 
     def product_back(self, backend: Backend, gradient: Array) -> Array:
@@ -78,6 +104,17 @@ class StoredMatrix:
                 yield whole, part, self.read((_slice(self.rows), _slice(self.columns[part])))
             else:
                 yield part, whole, self.read((_slice(self.rows[part]), _slice(self.columns)))
+
+
+def _product_alone(x: Host, cells: Host) -> Host:
+    """The product, in ones so small that each stays on this thread: two that want all would wait for each other."""
+    rows, inner, columns = *x.shape, cells.shape[1]
+    across = math.gcd(columns, ACROSS)
+    parts = next(n for n in range(1, inner + 1) if inner % n == 0 and rows * inner * across < ALONE * n)
+    left = x.reshape(rows, 1, parts, inner // parts).transpose(2, 1, 0, 3)
+    right = cells.reshape(parts, inner // parts, columns // across, across).swapaxes(1, 2)
+    product: Host = np.matmul(left, right).sum(axis=0).swapaxes(0, 1).reshape(rows, columns)
+    return product
 
 
 def _slice(places: range) -> slice:

@@ -123,7 +123,7 @@ class Weights:
         whole = len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape)
         if self._worth_holding(name, shape) if packed else whole:
             return self.get(name, shape)
-        panel = max(16, PANEL // shape[0]) if packed else None
+        panel = max(16, PANEL // shape[0] // 16 * 16) if packed else None
         rows, columns = map(range, shape)
         return StoredMatrix(partial(self.part, name, shape), rows, columns, panel)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import POOL, Host
 
-CACHED = 1 << 17
+CACHED = 1 << 19
 """Numbers that are made together."""
 
 
