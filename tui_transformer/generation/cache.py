@@ -141,16 +141,16 @@ def _edited(trace: Trace, step: Step, last: Array) -> Array:
 class _Line(NamedTuple):
     """A step as it runs here, its inputs and its result by their places among the values.
 
-    A `spare` result may be written over the first input, which nothing else reads; rows that are `kept` grow. Masks
-    that hide the same have one number, other steps −1; `edits` change the result in every pass.
+    A `spare` result may be written over the first input, which nothing else reads; rows that are kept grow. Masks that
+    hide the same have one number, other steps −1; `edits` change the result in every pass.
     """
 
     step: Step
     forward: Callable[..., Array]
     inputs: tuple[int, ...]
-    result: int
+    place: int
     spare: bool
-    kept: bool
+    grows: bool
     mask: int
     edits: Sequence[tuple[Change, Place]]
 
@@ -230,37 +230,32 @@ class OneToken:
                 values[self.names[name]] = array
         past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
         hiding: dict[int, bool] = {}
-        for line in self.lines:
+        for step, forward, inputs, place, spare, grows, mask, edits in self.lines:
             if before is not None:
-                before(line.step)
-            operands = [values[place] for place in line.inputs]
-            if line.kept:
-                result = rooms.extended(line.step.name, *operands)
-            elif line.spare and writable(operands[0]):
-                result = _written_over(line, operands, hiding)
+                before(step)
+            operands = [values[each] for each in inputs]
+            if grows:
+                result = rooms.extended(step.name, *operands)
+            elif not spare or not writable(operands[0]):
+                result = forward(*operands)
+            elif mask < 0 or _hides(step.op, operands, mask, hiding):
+                result = forward(*operands, out=operands[0])
             else:
-                result = line.forward(*operands)
-            if line.edits:
+                result = operands[0]
+            if edits:
                 shape = result.shape[1:]
-                moved = (place.changed(change, shape, past) for change, place in line.edits)
+                moved = (at.changed(change, shape, past) for change, at in edits)
                 made = [each for each in moved if each is not None]
-                result = changed(made, line.step.name, self.backend, result, whole(shape))
-            values[line.result] = result
+                result = changed(made, step.name, self.backend, result, whole(shape))
+            values[place] = result
         return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
 
 
-def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool]) -> Array:
-    """A result in the memory of the first input; a mask that hides nothing leaves that as it is.
-
-    `hiding` says of every mask that there was whether it hides anything.
-    """
-    op = line.step.op
-    if isinstance(op, Mask):
-        if line.mask not in hiding:
-            hiding[line.mask] = bool(op.hidden(*operands[1:]).any())
-        if not hiding[line.mask]:
-            return operands[0]
-    return line.forward(*operands, out=operands[0])
+def _hides(op: Op, operands: Sequence[Array], mask: int, hiding: dict[int, bool]) -> bool:
+    """Whether a mask hides anything; `hiding` says it of those that there were, by their numbers."""
+    if mask not in hiding:
+        hiding[mask] = bool(op.hidden(*operands[1:]).any())  # type: ignore[attr-defined]
+    return hiding[mask]
 
 
 SMALLEST_ROOM = 64
