@@ -53,7 +53,7 @@ def _tokens(model: Model, settings: Settings, length: int) -> Callable[[], float
 
 def _products(model: Model) -> Callable[[], float]:
     """The product of a vector with every matrix that a token is multiplied by: every weight is read once."""
-    held = model.weights.held
+    held = {name: np.array(weight, order="C") for name, weight in model.weights.held.items()}  # each in one piece
     matrices = [weight for name, weight in held.items() if weight.ndim == 2 and not name.startswith("embedding.")]
     matrices.append(held["embedding.tokens.weight"].T)
     vectors = {matrix.shape[0]: np.ones((1, matrix.shape[0]), matrix.dtype) for matrix in matrices}

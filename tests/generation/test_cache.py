@@ -9,12 +9,14 @@ import pytest
 from reference import REFERENCES, in_float64, with_settings
 from strict import strict_backend
 
+from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
+from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Weights
+from tui_transformer.engine.weights import Weights, side_by_side
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits
+from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits, products_of_one
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import State, Writer
@@ -126,6 +128,47 @@ def test_a_mask_that_hides_nothing_is_not_made_and_one_that_hides_padding_is(mon
     assert not made
     padded.next(begun[1])
     assert made
+
+
+@pytest.mark.parametrize(("name", "groups", "turned"), [("gpt2", 1, False), ("llama", 2, True), ("bart", 1, True)])
+def test_weights_that_multiply_one_input_are_read_side_by_side_and_multiplied_at_once(name, groups, turned) -> None:
+    settings, held = Settings(greedy=True, max_new_tokens=5), in_float64(name)
+    source, steps, seen = (7, 9, 12, 33) if held.has_decoder else (), set(), []
+    for weight, axes in held.program(1, 1).weights.items():
+        held.weights.get(weight, shape_of(axes))
+    model = in_float64(name)
+    writers = [Writer(each, settings, Rules(), source) for each in (model, held)]
+    one, other = (list(each.run(each.begin((4, 5) if not source else (4,)))) for each in writers)
+    assert [state.ids for state in one] == [state.ids for state in other]
+    for state, same in zip(one, other, strict=True):
+        np.testing.assert_allclose(state.logits, same.logits, rtol=1e-10, atol=1e-12)
+    joint, apart = (each._step for each in writers)
+    assert len(joint.lines) - len(apart.lines) == groups * 2  # layers
+    for group in products_of_one(model.program(1, 1)):
+        parts = [model.weights.held[step.inputs[1]] for step in group]
+        steps.update(step.name for step in group)
+        assert {part.flags.f_contiguous for part in parts} == {turned}
+        whole = side_by_side(parts)
+        assert whole is not None
+        assert side_by_side(parts[::-1]) is None
+        assert np.array_equal(whole, np.concatenate(parts, axis=1))
+        assert side_by_side([held.weights.held[step.inputs[1]] for step in group]) is None
+    writers[0].next(one[2], before=lambda step: seen.append(step.name))
+    assert steps & set(seen) == steps & {line.step.name for line in apart.lines}
+
+
+def test_of_weights_side_by_side_one_can_be_edited_let_go_and_read_again() -> None:
+    model, settings = in_float64("llama"), Settings(greedy=True, max_new_tokens=4)
+    name = "decoder.0.self_attention.key.weight"
+    edits = [Edit(name, (1, 2), 3.0)]
+    written = Writer(model, settings, Rules(), edits=edits)
+    plain = Writer(in_float64("llama"), dataclasses.replace(settings, use_cache=False), Rules(), edits=edits)
+    for _ in range(2):
+        for state, same in zip(written.run(written.begin((4, 5))), plain.run(plain.begin((4, 5))), strict=True):
+            np.testing.assert_allclose(state.logits, same.logits, rtol=1e-10, atol=1e-12)
+        model.weights.let_go()
+        assert not model.weights.held
+        written = Writer(model, settings, Rules(), edits=edits)
 
 
 def test_arrays_that_grow_together_lie_in_one_piece() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -75,6 +75,8 @@ class Weights:
     again: Callable[[], Loaded] | None = field(default=None, repr=False)
     _given: frozenset[str] = field(init=False, repr=False)
     _asked: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+    _groups: dict[str, Mapping[str, Shape]] = field(init=False, repr=False, default_factory=dict)
+    _rooms: dict[str, Array] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_given", frozenset(self.held))
@@ -100,6 +102,7 @@ class Weights:
             for name in each.held.keys() - each._given:
                 each.held.pop(name, None)
             each._asked.clear()
+            each._rooms.clear()
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device.
@@ -112,8 +115,30 @@ class Weights:
         weight = self.held.get(name)  # once: another thread may let go
         if weight is None:
             self._make_room(name, shape)
-            weight = self.held[name] = self.backend.floats(self.read(name, shape))
+            weight = self.held[name] = self._placed(name, self.backend.floats(self.read(name, shape)))
         return weight
+
+    def read_together(self, group: Mapping[str, Shape]) -> None:
+        """Lay matrices of as many rows side by side in memory when they are read, so that one product can read all.
+
+        Where one of them is held already, nothing is changed.
+        """
+        if self.backend.device == "cpu" and not any(name in self.held or name in self.others for name in group):
+            self._groups.update(dict.fromkeys(group, group))
+
+    def _placed(self, name: str, weight: Array) -> Array:
+        """A weight that was just read, in its place among those that it is read together with."""
+        group = self._groups.get(name, {})
+        if name not in self._rooms and group and self.held.keys().isdisjoint(group):
+            rows, ends = len(weight), np.cumsum([columns for _, columns in group.values()])
+            turned = weight.flags.f_contiguous
+            room = np.empty((ends[-1], rows) if turned else (rows, ends[-1]), weight.dtype)
+            self._rooms.update(zip(group, np.split(room.T if turned else room, ends[:-1], axis=1), strict=True))
+        placed = self._rooms.pop(name, None)
+        if placed is None:
+            return weight
+        placed[...] = weight
+        return placed
 
     def operand(self, name: str, shape: Shape) -> Array | StoredMatrix:
         """The weight as products read it: one that is too large to be held is read in blocks."""
@@ -195,6 +220,20 @@ class Weights:
         needed = sum(self._taken(shape) for name, shape in left if not self._packed(name, shape))
         if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
+
+
+def side_by_side(parts: Sequence[Array]) -> Array | None:
+    """The matrix whose columns these are, one part behind the other in memory; None where there is none."""
+    base = getattr(parts[0], "base", None)
+    if not isinstance(base, np.ndarray) or any(getattr(part, "base", None) is not base for part in parts):
+        return None
+    whole = base if base.shape[0] == len(parts[0]) else base.T
+    ends = np.cumsum([part.shape[-1] for part in parts])
+    if whole.shape != (len(parts[0]), ends[-1]):
+        return None
+    cuts = zip(parts, np.split(whole, ends[:-1], axis=1), strict=True)
+    alike = all(part.ctypes.data == cut.ctypes.data and part.strides == cut.strides for part, cut in cuts)
+    return whole if alike else None
 
 
 def _weights_of(load: Callable[[], Loaded]) -> Weights:

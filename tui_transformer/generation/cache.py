@@ -19,11 +19,11 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changes import OPEN, Add, Place, Scale, Set, of_pass, places
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change, changed
-from tui_transformer.engine.ops import Context, Extend, Mask, Op, Scores
+from tui_transformer.engine.ops import Context, Extend, Linear, Mask, Op, Project, Scores
 from tui_transformer.engine.ops.base import writable
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Weights
+from tui_transformer.engine.weights import Weights, side_by_side
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field
 
@@ -66,6 +66,17 @@ def writes(program: Program) -> bool:
     """True if a model can write on: an attention of it is causal, and it has logits for the next token."""
     causal = any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
     return causal and LOGITS in program.by_name
+
+
+@by_program
+def products_of_one(program: Program) -> tuple[tuple[Step, ...], ...]:
+    """Steps of a sublayer that multiply one input with weights: query, key and value; gate and hidden."""
+    groups: dict[tuple[str, str, int], list[Step]] = {}
+    for step in program.steps:
+        if type(step.op) in (Linear, Project) and step.inputs[1] in program.weights:
+            groups.setdefault((step.sublayer, step.inputs[0], len(step.inputs)), []).append(step)
+    weights = {key: {step.inputs[1] for step in group} for key, group in groups.items()}
+    return tuple(tuple(group) for key, group in groups.items() if 1 < len(group) == len(weights[key]))
 
 
 def kept_steps(program: Program) -> dict[str, str]:
@@ -197,8 +208,8 @@ class OneToken:
         readers = Counter((*kept.values(), *(name for step in steps for name in step.inputs)))
         made = {step.name for step in steps}
         masks: dict[object, int] = {}
-        lines = tuple(
-            _Line(
+        lines = {
+            step.name: _Line(
                 step,
                 partial(step.op.forward, weights.backend),
                 tuple(names[name] for name in step.inputs),
@@ -209,8 +220,9 @@ class OneToken:
                 changes.get(step.name, ()),
             )
             for step in steps
-        )
-        return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
+        }
+        joined = _joined(lines, products_of_one(program), start, weights.backend)
+        return cls(weights.backend, joined, names, tuple(start), kept, program.logits)
 
     @np.errstate(all="ignore")
     def run(
@@ -249,6 +261,39 @@ class OneToken:
                 result = changed(made, step.name, self.backend, result, whole(shape))
             values[place] = result
         return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
+
+
+def _joined(
+    lines: dict[str, _Line], groups: Sequence[Sequence[Step]], start: list[Array], backend: Backend
+) -> tuple[_Line, ...]:
+    """The lines, with one product where matrices are side by side in memory; it is a line of its own, and a value.
+
+    One product takes less than several of the same size: BLAS hands a part of each to every core, and waits.
+    """
+    before: dict[str, _Line] = {}
+    for group in groups:
+        own = [lines[step.name] for step in group if step.name in lines]
+        matrix = side_by_side([start[line.inputs[1]] for line in own]) if own else None
+        if matrix is None:
+            continue
+        biases = [backend.xp.concatenate([start[line.inputs[2]] for line in own])] if len(own[0].inputs) > 2 else []
+        places = range(len(start), len(start) + 1 + len(biases))
+        start += [matrix, *biases, None]
+        product = partial(Linear().forward, backend)
+        before[own[0].step.name] = own[0]._replace(
+            forward=product, inputs=(own[0].inputs[0], *places), place=places.stop, edits=()
+        )
+        end = 0
+        for line in own:
+            columns = slice(end, end + start[line.inputs[1]].shape[1])
+            cut = partial(_cut, line.step.op, columns)
+            lines[line.step.name], end = line._replace(forward=cut, inputs=(places.stop,)), columns.stop
+    return tuple(line for name, own in lines.items() for line in (before.get(name), own) if line is not None)
+
+
+def _cut(op: Op, columns: slice, product: Array) -> Array:
+    part = product[..., columns]
+    return op.dealt(part) if isinstance(op, Project) else part
 
 
 def _hides(op: Op, operands: Sequence[Array], mask: int, hiding: dict[int, bool]) -> bool:

@@ -20,7 +20,15 @@ from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.cache import Cache, OneToken, Rooms, kept_steps, last_logits, seen_ahead
+from tui_transformer.generation.cache import (
+    Cache,
+    OneToken,
+    Rooms,
+    kept_steps,
+    last_logits,
+    products_of_one,
+    seen_ahead,
+)
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.generation.text import TextStream
@@ -197,6 +205,8 @@ class Writer:
         self._ids: Ids = ()
         program = model.program(1, 1)
         self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
+        for group in products_of_one(program):
+            model.weights.read_together({step.inputs[1]: program.shape(step.inputs[1]) for step in group})
         meant = (standing(program, edit) for edit in single(edits, program))
         # by their own names: the end of one of the encoder's may be that of another where its steps are not
         named = ((edit, array_of_numbers(program, edit.name)[0]) for edit in meant)

@@ -94,8 +94,11 @@ class Project(WeightProduct):
         return Axis("head", out.size // self.width), tokens, Axis("head width", self.width)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        result = super().forward(backend, *inputs)
-        return result.reshape(*result.shape[:-1], -1, self.width).swapaxes(-2, -3)
+        return self.dealt(super().forward(backend, *inputs))
+
+    def dealt(self, columns: Array) -> Array:
+        """The result, from x W + b."""
+        return columns.reshape(*columns.shape[:-1], -1, self.width).swapaxes(-2, -3)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = split(x W + b)."""
