@@ -10,6 +10,7 @@ import pty
 import signal
 import sys
 import tty
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,8 +19,9 @@ import pytest
 from command_line import Run
 
 from tui_transformer.analysis.survey.sums import Counts
-from tui_transformer.cli.survey import Line, _everywhere, parse_layers
-from tui_transformer.cli.terminal import Escape, stopping
+from tui_transformer.cli import terminal
+from tui_transformer.cli.survey import _everywhere, how_far, parse_layers
+from tui_transformer.cli.terminal import escape_pressed, stopping
 from tui_transformer.cli.typer_layer import completed
 from tui_transformer.errors import UsageError
 from tui_transformer.survey import processes
@@ -98,7 +100,7 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
     whole = Path("heads.csv").read_bytes()
     examples = Path("heads.examples.csv").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(Escape, "pressed", property(lambda _: True))
+        patch.setattr(terminal, "escape", lambda: nullcontext(lambda: True))
         ended = run(*command)
     assert ended.code == 130
     assert "stopped after 16 texts, which heads.csv.state holds: the same command goes on" in ended.err
@@ -110,7 +112,7 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
 
 @pytest.mark.usefixtures("in_this_process")
 def test_what_is_stopped_before_anything_is_done_keeps_nothing(run: Run, corpus: str, monkeypatch):
-    monkeypatch.setattr(Escape, "pressed", property(lambda _: True))
+    monkeypatch.setattr(terminal, "escape", lambda: nullcontext(lambda: True))
     monkeypatch.setattr(processes, "in_processes", lambda *_, **__: iter([None]))
     ended = run("survey", corpus, "--model", "story", "--out", "heads.csv", code=130)
     assert ended.err.endswith("stopped before the first texts were measured: nothing is kept\n")
@@ -150,21 +152,21 @@ def test_layers_are_numbers_and_ranges_and_a_folder_is_named_from_the_root(tmp_p
 
 def test_progress_says_texts_tokens_speed_and_share():
     now = Progress(Counts(120, 3_400), 20, 512)
-    assert Line(1024).text(now, 10.0) == "120 texts · 3,400 tokens · 10.0 texts a second · 50 % read · esc stops"
-    assert Line(None).text(Progress(Counts(), 0, 0), 0.0) == "0 texts · 0 tokens · starting · esc stops"
+    assert how_far(now, 1024, 10.0) == "120 texts · 3,400 tokens · 10.0 texts a second · 50 % read · esc stops"
+    assert how_far(Progress(Counts(), 0, 0), None, 0.0) == "0 texts · 0 tokens · starting · esc stops"
 
 
 @pytest.mark.parametrize(("keys", "expected"), [(b"\x1b", True), (b"\x1b[A", False), (b"q", False)])
 def test_esc_alone_stops(keys: bytes, expected: bool):
-    main, terminal = pty.openpty()
+    main, typed = pty.openpty()
     try:
-        tty.setcbreak(terminal)
-        assert not Escape(terminal).pressed
+        tty.setcbreak(typed)
+        assert not escape_pressed(typed)
         os.write(main, keys)
-        assert Escape(terminal).pressed == expected
+        assert escape_pressed(typed) == expected
     finally:
         os.close(main)
-        os.close(terminal)
+        os.close(typed)
 
 
 def test_a_signal_is_remembered_and_the_second_is_as_usual():

@@ -89,11 +89,16 @@ class Survey:
         what = f"{', '.join(job.work.asked.measures)} of {visible(job.work.model.name)}"
         about = f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
         note(f"{about}; esc or ctrl+c stops it, and keeps what is done")
-        keys = nullcontext(terminal.Escape()) if STDIN in self.files else terminal.escape()
-        with terminal.stopping() as stop, keys as key, terminal.cleared():
+        keys = nullcontext(lambda: False) if STDIN in self.files else terminal.escape()
+        with terminal.stopping() as stop, keys as pressed, terminal.cleared():
             known = not any(name == STDIN or not is_file(Path(name)) for name in self.files)
-            line = Line(sum(Path(name).stat().st_size for name in self.files) if known else None)
-            sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
+            total = sum(Path(name).stat().st_size for name in self.files) if known else None
+            line, started = terminal.Line(notes=False), time.monotonic()
+
+            def tell(now: Progress) -> None:
+                line.tell(how_far(now, total, time.monotonic() - started))
+
+            sums, whole = run(job, spread, lambda: bool(stop) or pressed(), tell)
         _finish(job, sums, whole=whole)
         if not whole:
             raise typer.Exit(128 + stop[0] if stop else terminal.INTERRUPTED)
@@ -195,21 +200,11 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
         note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")
 
 
-class Line:
-    """One line on standard error that says how far it is."""
+def how_far(now: Progress, total: int | None, seconds: float) -> str:
+    """How far a survey is after so many seconds, of so many bytes where that is known."""
+    from tui_transformer.engine.number_format import in_percent
 
-    def __init__(self, total: int | None) -> None:
-        self._total, self._started, self._line = total, time.monotonic(), terminal.Line(notes=False)
-
-    def tell(self, now: Progress) -> None:
-        """Say it, a few times a second."""
-        self._line.tell(self.text(now, time.monotonic() - self._started))
-
-    def text(self, now: Progress, seconds: float) -> str:
-        """The line, after so many seconds."""
-        from tui_transformer.engine.number_format import in_percent
-
-        new = now.counts.texts - now.before
-        speed = f"{new / seconds:,.1f} texts a second" if new and seconds else "starting"
-        share = f" · {in_percent(now.bytes / self._total, '.0%')} read" if self._total else ""
-        return f"{now.counts.texts:,} texts · {now.counts.tokens:,} tokens · {speed}{share} · esc stops"
+    new = now.counts.texts - now.before
+    speed = f"{new / seconds:,.1f} texts a second" if new and seconds else "starting"
+    share = f" · {in_percent(now.bytes / total, '.0%')} read" if total else ""
+    return f"{now.counts.texts:,} texts · {now.counts.tokens:,} tokens · {speed}{share} · esc stops"

@@ -9,7 +9,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import FrameType
 from typing import TypeVar
 
@@ -130,23 +131,17 @@ def stopping() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-class Escape:
-    """Whether esc was pressed; never where standard input is no terminal, or the command is in the background."""
-
-    def __init__(self, terminal: int | None = None) -> None:
-        self._terminal = terminal
-
-    @property
-    def pressed(self) -> bool:
-        """Looks at what was typed since it was asked last; a key that sends more than esc is none."""
-        if self._terminal is None or not select.select([self._terminal], [], [], 0)[0]:
-            return False
-        return os.read(self._terminal, 1024) == ESCAPE
+def escape_pressed(terminal: int) -> bool:
+    """Looks at what was typed since it was asked last; a key that sends more than esc is none."""
+    return bool(select.select([terminal], [], [], 0)[0]) and os.read(terminal, 1024) == ESCAPE
 
 
 @contextlib.contextmanager
-def escape() -> Iterator[Escape]:
-    """Take keys one by one instead of lines, as long as this goes on; ctrl+c stays a signal."""
+def escape() -> Iterator[Callable[[], bool]]:
+    """Whether esc was pressed; never where standard input is no terminal, or the command is in the background.
+
+    Keys are taken one by one instead of lines, as long as this goes on; ctrl+c stays a signal.
+    """
     try:
         import termios
         import tty
@@ -156,11 +151,11 @@ def escape() -> Iterator[Escape]:
     except (ImportError, OSError, ValueError, AttributeError):  # Windows; or no terminal of its own
         there = False
     if not there:
-        yield Escape()
+        yield lambda: False
         return
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal)
-        yield Escape(terminal)
+        yield partial(escape_pressed, terminal)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
