@@ -100,7 +100,7 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
     whole = Path("heads.csv").read_bytes()
     examples = Path("heads.examples.csv").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(terminal, "escape", lambda: nullcontext(lambda: True))
+        patch.setattr(terminal, "escape", lambda **_: nullcontext(lambda: True))
         ended = run(*command)
     assert ended.code == 130
     assert "stopped after 16 texts, which heads.csv.state holds: the same command goes on" in ended.err
@@ -112,7 +112,7 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(run: Run, cor
 
 @pytest.mark.usefixtures("in_this_process")
 def test_what_is_stopped_before_anything_is_done_keeps_nothing(run: Run, corpus: str, monkeypatch):
-    monkeypatch.setattr(terminal, "escape", lambda: nullcontext(lambda: True))
+    monkeypatch.setattr(terminal, "escape", lambda **_: nullcontext(lambda: True))
     monkeypatch.setattr(processes, "in_processes", lambda *_, **__: iter([None]))
     ended = run("survey", corpus, "--model", "story", "--out", "heads.csv", code=130)
     assert ended.err.endswith("stopped before the first texts were measured: nothing is kept\n")

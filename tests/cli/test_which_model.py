@@ -11,7 +11,6 @@ import pytest
 from command_line import REFERENCES, Run, traced
 from safetensors.numpy import load_file, save_file
 
-from tui_transformer.cli import options
 from tui_transformer.cli.generate import usual
 from tui_transformer.cli.options import SIZES, Flags
 from tui_transformer.errors import InputError, UsageError
@@ -42,7 +41,7 @@ def test_a_command_answers_with_the_trained_model_and_the_help_says_which(run: R
     said = ("--text", "where did the old sailor hide the map ?", "--top", "1", "--format", "json")
     assert [row["word"] for row in run("answer", *said).json] == ["question"]
     for command in ("show", "answer", "generate"):
-        assert options.USUAL == "question"
+        assert Flags.usual == "question"
         said = " ".join(run(command, "--help").out.split())
         assert "default: question, in generate story; with a size, --vocab or --seed encoder" in said
 

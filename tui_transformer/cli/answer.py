@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_transformer.cli.options import Edited, TableFormat, Targets
+from tui_transformer.cli.options import Edited, TableFormat, Targets, parse_targets
 from tui_transformer.cli.output import Row, Table, emit_json, jsonable
-from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError, UsageError

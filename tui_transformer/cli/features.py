@@ -8,9 +8,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tui_transformer.cli.options import Edited, Into, Position, TableFormat
+from tui_transformer.cli.options import Edited, Into, Position, TableFormat, parse_ids
 from tui_transformer.cli.output import Row, Table, Value, emit, note
-from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import Option, argument, flag, option

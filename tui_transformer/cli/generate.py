@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from tui_transformer.cli.options import Featured, Flags
+from tui_transformer.cli.options import Featured, Flags, parse_ids
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import edits_of, loaded, read
 from tui_transformer.cli.terminal import INTERRUPTED, choose_threads
 from tui_transformer.cli.typer_layer import flag, option, option_name

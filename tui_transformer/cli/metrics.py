@@ -15,8 +15,8 @@ from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.measurable import logits_of
 from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
 from tui_transformer.analysis.score import text_targets
+from tui_transformer.cli.options import parse_targets
 from tui_transformer.cli.output import emit, emit_csv, emit_json, note
-from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import LOGITS, ONE_LABEL, Gradients, gradients

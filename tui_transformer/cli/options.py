@@ -1,4 +1,4 @@
-"""The options that the explorer and the headless commands share, declared once.
+"""The options that the explorer and the headless commands share, declared once, and how their values are written.
 
 Only the standard library and typer are imported here: `--help` and `--version` wait for nothing else.
 """
@@ -6,18 +6,87 @@ Only the standard library and typer are imported here: `--help` and `--version` 
 from __future__ import annotations
 
 import dataclasses
+import glob
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from tui_transformer.cli import parsing
-from tui_transformer.cli.parsing import USUAL, parse_budget, parse_ids, parse_mask
+import typer
+
 from tui_transformer.cli.typer_layer import Option, flag, option, option_name
-from tui_transformer.errors import UsageError
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.machine import parse_size
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.model import Model
     from tui_transformer.model.options import ModelOptions, Reading
+
+# What completion offers
+
+
+def vocabularies(incomplete: str) -> list[str]:
+    """Built-in vocabularies, and files."""
+    from tui_transformer.text.vocabulary import built_in_vocabularies
+
+    return _matching(built_in_vocabularies(), incomplete) + _files(incomplete)
+
+
+def models(incomplete: str) -> list[str]:
+    """Built-in models, and folders."""
+    from tui_transformer.model.loading import BUILT_IN
+    from tui_transformer.model.local_models import trained_models
+
+    return _matching((*BUILT_IN, *trained_models()), incomplete) + _files(incomplete)
+
+
+def steps(context: typer.Context, incomplete: str) -> list[str]:
+    """The steps and weights of the model that the line names; none where it cannot be loaded."""
+    from tui_transformer.model import Model
+
+    try:
+        program = Model.load(context.params.get("model") or Flags.usual).program(1)
+    except InputError:
+        return []
+    return _matching((*program.names, *program.weights), incomplete)
+
+
+def _matching(names: tuple[str, ...], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _files(incomplete: str) -> list[str]:
+    return sorted(glob.glob(glob.escape(incomplete) + "*"))  # noqa: PTH207 - the beginning of a name, not a folder
+
+
+# Values
+
+
+def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
+    """Token IDs between commas or spaces."""
+    pieces = _pieces(text)
+    for piece in pieces:
+        if not re.fullmatch(r"-?[0-9]{1,18}", piece):
+            raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
+    if not pieces:
+        raise UsageError(f"{option}: there is no token ID: write whole numbers, as 4,5,6")
+    return tuple(map(int, pieces))
+
+
+def parse_targets(text: str | None, positions: int) -> tuple[int, ...]:
+    """The token IDs of `--targets`, one for every position, where a minus sign of typography is one, too."""
+    targets = parse_ids((text or "").replace("−", "-"), "--targets")
+    if len(targets) != positions:
+        raise InputError(f"--targets: {len(targets)}, where {positions} belong: give one a position, -1 for none")
+    return targets
+
+
+def _pieces(text: str) -> list[str]:
+    return [piece for piece in re.split(r"[,\s]+", text) if piece]
+
+
+# Options
+
 
 SIZES = (
     *("layers", "decoder_layers", "d_model", "heads", "d_ff", "norm", "activation", "positions"),
@@ -36,7 +105,7 @@ TableFormat = Annotated[Literal["text", "json", "csv"], Option("How to write it.
 Theme = Annotated[str | None, Option("Colours: dark, light, or one of Textual.", metavar="NAME")]
 Device = Annotated[Literal["auto", "cpu", "gpu"], Option("Where to compute.")]
 Dtype = Annotated[Literal["float32", "float64"], Option("Precision.")]
-Vocabulary = Annotated[str | None, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
+Vocabulary = Annotated[str | None, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=vocabularies)]
 Into = Annotated[
     str | None,
     Option("The step that a transcoder writes; by default the output of the feed-forward layer.", metavar="STEP"),
@@ -85,7 +154,7 @@ Tokens = Annotated[
 class Flags:
     """Options as they were given on the command line; None where an option was not."""
 
-    usual: ClassVar[str] = USUAL
+    usual: ClassVar[str] = "question"
     """The model where none is named; with sizes, words or a seed it is the encoder."""
 
     text: list[str] | None = option(
@@ -123,7 +192,7 @@ class Flags:
         "A trained model, encoder, decoder, encoder-decoder, attention, or a checkpoint's folder. "
         "[default: question, in generate story; with a size, --vocab or --seed encoder, of random weights]",
         metavar="FOLDER|NAME",
-        autocompletion=parsing.models,
+        autocompletion=models,
     )
     layers: int | None = option(None, "Layers of a built-in model.")
     decoder_layers: int | None = option(None, "Layers of the decoder beside a built-in encoder.")
@@ -221,7 +290,13 @@ class Flags:
 
     def token_mask(self) -> tuple[int, ...] | None:
         """1 for every token that is read and 0 for padding, where it was given."""
-        return None if self.mask is None else parse_mask(self.mask)
+        if self.mask is None:
+            return None
+        pieces = _pieces(self.mask)
+        wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else self.mask)
+        if wrong or not pieces:
+            raise UsageError(f"--mask: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
+        return tuple(map(int, pieces))
 
     def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model."""
@@ -230,7 +305,9 @@ class Flags:
         from tui_transformer.model.options import Framing, ModelOptions
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
-        budget = parse_budget(self.budget)
+        budget = parse_size(self.budget)
+        if budget is None:
+            raise UsageError(f"--budget: {self.budget[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
         model = self.model
         tour = getattr(self, "tour", None)  # of a command that has one, which may lead through a model of its own

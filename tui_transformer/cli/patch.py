@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli import output, parsing
-from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, Tokens
+from tui_transformer.cli import output
+from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, Tokens, parse_ids, steps
 from tui_transformer.cli.session import edits_of, open_session, read
 from tui_transformer.cli.terminal import cleared, counted, show
 from tui_transformer.cli.typer_layer import argument, option
@@ -35,7 +35,7 @@ class Patch(Featured):
     Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
     """
 
-    step: str | None = argument("A step; not of a table.", default=None, metavar="STEP", autocompletion=parsing.steps)
+    step: str | None = argument("A step; not of a table.", default=None, metavar="STEP", autocompletion=steps)
     each: Literal["position", "head", "layer"] | None = option(
         None, "Every position behind every layer, every head, or every layer, each patched alone."
     )
@@ -117,7 +117,7 @@ class Patch(Featured):
         from tui_transformer.model.options import Reading
         from tui_transformer.session.open_session import session_of
 
-        ids = None if self.from_ids is None else parsing.parse_ids(self.from_ids, "--from-ids")
+        ids = None if self.from_ids is None else parse_ids(self.from_ids, "--from-ids")
         pair = None if self.from_text is None else session.pair
         reading = Reading(self.from_text, ids, pair=pair, decoder_ids=session.decoder_ids)
         reading = replace(reading, decoder_text=session.decoder_text or None)

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tui_transformer.cli.options import parse_ids
 from tui_transformer.cli.output import Table, deliver, emit_view
-from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
 from tui_transformer.records import dataclass

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli import parsing
-from tui_transformer.cli.options import Edited, Featured, Metric, Position, Targets, Tokens
+from tui_transformer.cli.options import Edited, Featured, Metric, Position, Targets, Tokens, steps
 from tui_transformer.cli.output import check_ending, deliver, emit_view, json_text, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, flag, option
@@ -41,7 +40,7 @@ class Show(Featured):
         "A name, the end of one, or a pattern with *; without it, all steps are listed.",
         default=None,
         metavar="STEP",
-        autocompletion=parsing.steps,
+        autocompletion=steps,
     )
     head: str | None = option(None, "Which head, from 0; in text all, below each other.", metavar="N|all")
     explain: str | None = option(None, "The terms that made one cell.", metavar="ROW,COLUMN")
@@ -162,7 +161,10 @@ def place_of_cell(view: View, cell: str, option: str) -> Place:
     """The place that an option names as ROW,COLUMN; InputError where the view has no such cell."""
     from tui_transformer.views.step_view import Place
 
-    place = Place(view.head or 0, *parsing.parse_cell(cell, option))
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", cell)
+    if match is None:
+        raise UsageError(f"{option}: {cell[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
+    place = Place(view.head or 0, int(match[1]), int(match[2]))
     if place.row >= view.rows.size or place.column >= view.columns.size:
         last = f"{view.rows.size - 1},{view.columns.size - 1}"
         raise InputError(f"{view.name} has no cell {place.row},{place.column}: its cells are 0,0 to {last}")
@@ -240,7 +242,7 @@ class Chart(Featured):
     Example: tui-transformer chart embedding.positions --kind sines --out sines.svg
     """
 
-    step: str = argument("A name, or the end of one.", metavar="STEP", autocompletion=parsing.steps)
+    step: str = argument("A name, or the end of one.", metavar="STEP", autocompletion=steps)
     kind: str | None = option(None, "Which chart, of those that suit the step; by default the first.")
     head: int | None = option(None, "Which head, from 0.")
     cell: str | None = option(None, "The row that is drawn, the column marked.", metavar="ROW,COLUMN")
@@ -302,7 +304,7 @@ class Poster(Edited):
     Example: tui-transformer poster weights --cell 2,0,8 --out weight.svg
     """
 
-    step: str = argument("A name, or the end of one.", metavar="STEP", autocompletion=parsing.steps)
+    step: str = argument("A name, or the end of one.", metavar="STEP", autocompletion=steps)
     cell: str | None = option(None, "The cell, from 0; by default the largest of the step.", metavar="HEAD,ROW,COLUMN")
     levels: int | None = option(None, "How far back; by default as far as it goes.", metavar="N", min=1)
     terms: int = option(2, "Terms of a sum that are shown.", metavar="N", min=1, max=20)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from tui_transformer.cli import parsing, terminal
-from tui_transformer.cli.options import Device, Dtype, Into, Metric, Tokens, Vocabulary
+from tui_transformer.cli import terminal
+from tui_transformer.cli.options import Device, Dtype, Flags, Into, Metric, Tokens, Vocabulary, models
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import argument, option, required
 from tui_transformer.errors import InputError, UsageError
@@ -40,10 +39,10 @@ class Survey:
     files: list[str] = argument("Text files, JSONL files, or -.", metavar="FILES…")
     out: Path = required("The results: FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
     model: str = option(
-        parsing.USUAL,
+        Flags.usual,
         "A trained model, a built-in one of random weights, or a checkpoint's folder.",
         metavar="FOLDER|NAME",
-        autocompletion=parsing.models,
+        autocompletion=models,
     )
     measure: str | None = option(
         None,
@@ -89,7 +88,7 @@ class Survey:
         what = f"{', '.join(job.work.asked.measures)} of {visible(job.work.model.name)}"
         about = f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
         note(f"{about}; esc or ctrl+c stops it, and keeps what is done")
-        keys = nullcontext(lambda: False) if STDIN in self.files else terminal.escape()
+        keys = terminal.escape(taken=STDIN in self.files)
         with terminal.stopping() as stop, keys as pressed, terminal.cleared():
             known = not any(name == STDIN or not is_file(Path(name)) for name in self.files)
             total = sum(Path(name).stat().st_size for name in self.files) if known else None

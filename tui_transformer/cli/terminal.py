@@ -137,8 +137,8 @@ def escape_pressed(terminal: int) -> bool:
 
 
 @contextlib.contextmanager
-def escape() -> Iterator[Callable[[], bool]]:
-    """Whether esc was pressed; never where standard input is no terminal, or the command is in the background.
+def escape(*, taken: bool) -> Iterator[Callable[[], bool]]:
+    """Whether esc was pressed; never where standard input is no terminal or `taken`, or this is in the background.
 
     Keys are taken one by one instead of lines, as long as this goes on; ctrl+c stays a signal.
     """
@@ -147,7 +147,7 @@ def escape() -> Iterator[Callable[[], bool]]:
         import tty
 
         terminal = sys.stdin.fileno()
-        there = os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
+        there = not taken and os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
     except (ImportError, OSError, ValueError, AttributeError):  # Windows; or no terminal of its own
         there = False
     if not there:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from tui_transformer.cli import parsing
+from tui_transformer.cli.options import parse_ids, vocabularies
 from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import Option, argument, flag, option, required
 from tui_transformer.cli.vocab_build import Build
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tui_transformer.text.encoding import Token, Tokenizer
     from tui_transformer.text.vocabulary import Vocabulary
 
-Named = Annotated[str, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
+Named = Annotated[str, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=vocabularies)]
 
 KINDS = {
     "words": "whole words",
@@ -94,7 +94,7 @@ class Show:
     Example: tui-transformer vocab show english --from 100 --count 10
     """
 
-    name: str = argument(None, metavar="NAME", autocompletion=parsing.vocabularies)
+    name: str = argument(None, metavar="NAME", autocompletion=vocabularies)
     first: int = option(0, "The first ID.", "--from", min=0)
     count: int = option(50, "How many words.", min=1)
 
@@ -186,7 +186,7 @@ class Decode:
     def run(self) -> None:
         from tui_transformer.text.encoding import decoded
 
-        tokenizer, tokens = _tokenizer(self.vocab), parsing.parse_ids(self.ids, "IDs")
+        tokenizer, tokens = _tokenizer(self.vocab), parse_ids(self.ids, "IDs")
         emit([f"{visible(tokenizer.decode(tokens) if self.around else decoded(tokenizer, tokens))}\n"])
 
 
@@ -229,7 +229,7 @@ class Compare:
     vocab: list[str] = required(
         "A vocabulary, or several as a,b; may be given again.",
         metavar="FILE|NAME",
-        autocompletion=parsing.vocabularies,
+        autocompletion=vocabularies,
     )
 
     def run(self) -> None:
