@@ -99,11 +99,12 @@ def compare(flags: Flags, first: str, second: str | None, tolerance: float | Non
     if not both:
         raise InputError(f"no step is in both: the first has {listed(a.names)}")
     differences = [compared(name, a, b, tolerance) for name in both]
+    wrong = next((each for each in differences if each.beyond), None)
     only = [name for name in a.names if name not in {*b.names}], [name for name in b.names if name not in {*a.names}]
     left = sum(len(names) for side, names in zip((a, b), only, strict=True) if not isinstance(side, Computed))
     loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
     if form == "json":
-        rest = {"unmatched": only[0], "missing": only[1], "assumed": [], "first": _first_as_json(differences)}
+        rest = {"unmatched": only[0], "missing": only[1], "assumed": [], "first": _first_as_json(wrong)}
         whole = {"compared": len(differences), **rest}
         emit_json(whole | ({} if loss is None else _loss_as_json(loss)), 2)
     else:
@@ -112,8 +113,8 @@ def compare(flags: Flags, first: str, second: str | None, tolerance: float | Non
             emit([f"{title}: {visible(listed(names))}\n"] if names else [])
         if loss is not None and isinstance(a, Computed):
             emit(_loss_as_text(loss, a.model))
-        emit([_verdict(differences, tolerance, left) + "\n"])
-    if any(difference.beyond for difference in differences):
+        emit([_verdict(wrong, differences, tolerance, left) + "\n"])
+    if wrong is not None:
         return DIFFERENT
     return NOT_ALL if left else 0
 
@@ -222,8 +223,7 @@ def _line(difference: Difference) -> tuple[str, str, str, str, str]:
     return name, shape, f"{difference.largest:.2e}", f"{difference.relative:.2e}", verdict
 
 
-def _verdict(differences: Sequence[Difference], tolerance: float, rest: int) -> str:
-    first = next((difference for difference in differences if difference.beyond), None)
+def _verdict(first: Difference | None, differences: Sequence[Difference], tolerance: float, rest: int) -> str:
     if first is None:
         said = f"the {len(differences)} steps that were compared agree within {tolerance:g}"
         return f"not all compared: {said}; {rest} more are only in one" if rest else f"same: {said}"
@@ -239,9 +239,8 @@ def _where(first: Difference) -> str:
     return f"{place(first.name, first.index)} is {one} and {other}"
 
 
-def _first_as_json(differences: Sequence[Difference]) -> dict[str, object] | None:
+def _first_as_json(first: Difference | None) -> dict[str, object] | None:
     """The first wrong step, under the keys that `Diagnosis.to_json` has."""
-    first = next((difference for difference in differences if difference.beyond), None)
     if first is None:
         return None
     return {
