@@ -355,19 +355,11 @@ class Admission:
         """Whether a request names this server: a page elsewhere can give its own name the address of this computer."""
         try:
             name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
+            return name in self._names or (not self._loopback and bool(ipaddress.ip_address(name)))
+        except ValueError:  # no name, or one that is no address
             return False
-        return name in self._names or (not self._loopback and _is_address(name))
 
 
 def _is_right(given: str | None, token: str) -> bool:
     """Whether a token is the right one; it takes as long for any that is wrong."""
     return given is not None and hmac.compare_digest(given.encode(errors="replace"), token.encode())
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

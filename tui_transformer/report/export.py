@@ -28,6 +28,7 @@ from tui_transformer.files import writing
 from tui_transformer.records import dataclass
 from tui_transformer.report import text
 from tui_transformer.report.numbers import blocks, exact, full_shape
+from tui_transformer.report.svg import view_svg
 from tui_transformer.text.files import shown_path
 from tui_transformer.views.view import Axis, View
 
@@ -134,18 +135,12 @@ def _point_numbers(axis: Axis) -> Sequence[int]:
     return called
 
 
-def _svg_pieces(view: View) -> Pieces:
-    from tui_transformer.report.svg import view_svg
-
-    yield view_svg(view)
-
-
 FORMATS: dict[str, Callable[[View], Pieces]] = {
     "text": lambda view: [text.render(view, text.EVERYTHING)],
     "json": json_pieces,
     "csv": csv_pieces,
     "dat": point_pieces,
-    "svg": _svg_pieces,
+    "svg": lambda view: [view_svg(view)],
 }
 SUFFIXES = {".txt": "text", ".json": "json", ".csv": "csv", ".dat": "dat", ".svg": "svg", ".npz": "npz"}
 
