@@ -135,13 +135,13 @@ class Lens:
             values[step.name] = changed(edits, step.name, trace.backend, result, (wide, range(step.shape[-1])))
         return values[self.steps[-1].name][0][rows.start - wide.start : rows.stop - wide.start]
 
-    def divergences(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Host:
+    def divergences(self, trace: Trace, depth: Depth, rows: range) -> Host:
         """Σ p (ln p − ln q) at tokens, in nats: from what the model answers, p, to what is spelled there, q."""
         height, parts = max(1, trace.block // self.vocabulary), []
         for start in range(rows.start, rows.stop, height):
             part = range(start, min(start + height, rows.stop))
             answer, spelled = (
-                log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part, item)), np.float64))
+                log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part)), np.float64))
                 for at in (self.depths[-1], depth)
             )
             parts.append(np.maximum(divergences(answer, spelled), 0.0))

@@ -119,17 +119,14 @@ class _Layout:
         return self.top + self.height * self.rows
 
 
-def view_svg(view: View, scale: Scale | None = None) -> str:
-    """A view as a heat map in the colours of a scale, by default the range of its values.
-
-    InputError where it has more than `LARGEST` cells.
-    """
+def view_svg(view: View) -> str:
+    """A view as a heat map in the colours of the range of its values; InputError where it has too many cells."""
     if math.prod(view.shape) > LARGEST:
         raise InputError(
             f"{view.name} is {shape_text(view.shape)}: a figure has at most {LARGEST:,} cells, use CSV or NPZ instead"
         )
     values = view.window(range(view.rows.size), range(view.columns.size))
-    scale = scale or scale_for(view.kind, *tile_extremes(values))
+    scale = scale_for(view.kind, *tile_extremes(values))
     numbered = values.size <= NUMBERED_CELLS and values.shape[1] <= 32
     write = number_text(values)
     layout = _layout(view, max(len(write(value)) for value in values.ravel().tolist()) if numbered else 0)
