@@ -279,7 +279,9 @@ class _Walk:
 
     def _of_heads(self, side_by_side: str, heads: str, direction: Host) -> Iterator[Term]:
         """The heads, and what edits make of them where they are side by side."""
-        left, values = self._before(side_by_side, direction), self.heads(heads)
+        left, (count, _, width) = self._before(side_by_side, direction), self.trace.program.shape(heads)
+        region = range(count), range(self.row, self.row + 1), range(width)
+        values = np.asarray(self.trace.window(heads, region, self.item), np.float64)[:, 0]
         toward = direction if left is None else left
         written = (toward.reshape(len(values), -1) * values).sum(axis=-1)
         yield from (Term(heads, "head", i, float(value)) for i, value in enumerate(written))
@@ -308,12 +310,6 @@ class _Walk:
             return in_float64(self.trace, name)
         region = whole(shape) if len(shape) == 1 else (range(self.row, self.row + 1), range(shape[-1]))
         return np.asarray(self.trace.window(name, region, self.item), np.float64).reshape(-1)
-
-    def heads(self, name: str) -> Host:
-        """The row of every head: heads × d_k."""
-        heads, _, width = self.trace.program.shape(name)
-        region = (range(heads), range(self.row, self.row + 1), range(width))
-        return np.asarray(self.trace.window(name, region, self.item), np.float64)[:, 0]
 
     def _column(self, step: Step, token: int) -> Host:
         """The vector that the row before the logits is multiplied with for a token."""

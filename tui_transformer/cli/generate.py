@@ -61,8 +61,9 @@ class Generate(Featured):
         from tui_transformer.generation.rules import defaults_of
         from tui_transformer.model.loading import built_in_name
 
-        if self.framed:
-            raise UsageError(f"{self.framed[0]}: a prompt is read as it is: leave it out")
+        framed = [name for name in ("--item", "--bracket", "--pad-to") if name in self.given()]
+        if framed:
+            raise UsageError(f"{framed[0]}: a prompt is read as it is: leave it out")
         seed = self.seed if self.sample_seed is None else self.sample_seed
         request = dataclasses.replace(self, model=self.model or usual(self))
         read = built_in_name(request.model or "") is None

@@ -283,11 +283,6 @@ class Flags:
             raise UsageError("give either --decoder-text or --decoder-ids, not both")
         return parse_ids(self.decoder_ids, "--decoder-ids")
 
-    @property
-    def framed(self) -> tuple[str, ...]:
-        """The options given that put something around a sentence or choose one of several, as they are written."""
-        return tuple(option_name(name) for name in ("item", "bracket", "pad_to") if getattr(self, name))
-
     def token_mask(self) -> tuple[int, ...] | None:
         """1 for every token that is read and 0 for padding, where it was given."""
         if self.mask is None:
