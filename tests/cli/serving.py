@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import shlex
+import socket
 import sys
 
 import pytest
@@ -40,3 +41,10 @@ async def until(holds) -> None:
     async with asyncio.timeout(20):
         while not holds():
             await asyncio.sleep(0.02)
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

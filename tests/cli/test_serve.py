@@ -13,10 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 import pytest
-from serving import serving, until
+from serving import free_port, serving, until
 
 from tui_transformer.cli.serve import Serve, explorer_command
 
@@ -116,26 +115,13 @@ def test_a_port_that_is_taken_is_said(run):
 def command_served(environment, *options):
     """The command in a process of its own, once it answers, and its address."""
     pytest.importorskip("textual_serve")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url, command = f"http://127.0.0.1:{port}", [sys.executable, "-m", "tui_transformer", "serve", "--no-token"]
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*command, f"--port={port}", *options], env=environment, text=True, **streams) as server:
+    command = [sys.executable, "-m", "tui_transformer", "serve", "--no-token", f"--port={free_port()}", *options]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **streams) as server:
         try:
-            end = time.monotonic() + 120
-            while not answers(url):
-                assert time.monotonic() < end
-                time.sleep(0.2)
-            yield server, url
+            yield server, server.stdout.readline().split("/ ")[0]
         finally:
             server.kill()
-
-
-def answers(url: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:  # noqa: S310 - our own
-        return answer.status == 200
-    return False
 
 
 @pytest.mark.slow

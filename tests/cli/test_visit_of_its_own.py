@@ -18,6 +18,7 @@ pytest.importorskip("aiohttp")
 if sys.platform == "win32":
     pytest.skip("pipes are read otherwise", allow_module_level=True)
 
+from serving import free_port
 from textual._binary_encode import load
 
 from tui_transformer.cli.visit import environment as of_visit
@@ -136,9 +137,7 @@ def test_the_address_answers_once_it_is_printed(monkeypatch):
     pytest.importorskip("textual_serve")
     from tui_transformer.cli import server as module
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = module.BoundedServer("true", "127.0.0.1", port, "http://127.0.0.1", 1)
 
     def printed(line: str, **_: object) -> None:
