@@ -240,7 +240,6 @@ class _Building:
 
     def _rows(self, site: Site, first: int, some: Host) -> None:
         start = site.start(self.held, some - first)
-        assert start is not None  # noqa: S101 - only nodes that read are followed
         rows = slice(len(self.followed), len(self.followed) + len(some))
 
         def take(name: str, gradient: Array) -> bool:

@@ -124,10 +124,9 @@ class Site:
         """Gradients of a batch (B × shape) at a step that is taken → B × nodes."""
         raise NotImplementedError
 
-    def start(self, held: Held, which: Host) -> Start | None:
-        """Of some of the nodes; None where what they read is not followed."""
-        del held, which
-        return None
+    def start(self, held: Held, which: Host) -> Start:
+        """Of some of the nodes, where what they read is followed."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +160,7 @@ class Rows(Site):
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         return (gradient * self._values(held)).sum(axis=-1).reshape(len(gradient), -1)
 
-    def start(self, held: Held, which: Host) -> Start | None:
+    def start(self, held: Held, which: Host) -> Start:
         """From some of the vectors, each along itself."""
         values = held.value(self.step)[0]
         gradient = held.backend.xp.zeros((len(which), *values.shape), dtype=values.dtype)
@@ -251,7 +250,7 @@ class Units(Site):
             found[:, units] = gradient[:, token] @ written[units].T
         return found
 
-    def start(self, held: Held, which: Host) -> Start | None:
+    def start(self, held: Held, which: Host) -> Start:
         passes = self._passes(held, which)
         constants = held.backend.floats(np.where(passes, 0.0, self.sums(held, which)))
         places = tuple(map(held.backend.integers, (np.flatnonzero(passes), self.tokens[which][passes])))
