@@ -65,10 +65,10 @@ def expert_step(program: Program, name: str) -> Step | None:
     return steps.get(program.aliases.get(name, name))
 
 
-def expert_load(trace: Trace, step: Step, item: int = 0) -> ExpertLoad:
-    """The experts that every token of a sentence chose in a layer."""
+def expert_load(trace: Trace, step: Step) -> ExpertLoad:
+    """The experts that every token chose in a layer."""
     op = step.op
     assert isinstance(op, ExpertWeights)  # noqa: S101 - as `expert_steps` gives them
-    shares = trace.source(step.name, item)
+    shares = trace.source(step.name)
     values = shares.read(tuple(map(range, shares.shape)))
-    return ExpertLoad(step.name, op.chosen, values, real_tokens(trace, step.axes[0], item))
+    return ExpertLoad(step.name, op.chosen, values, real_tokens(trace, step.axes[0]))

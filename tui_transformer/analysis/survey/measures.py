@@ -54,7 +54,6 @@ from tui_transformer.analysis.statistics import row_norms, row_sample
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words, starts_of
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.gradient import NOT_COUNTED
-from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -198,15 +197,14 @@ class Asked:
     """The measures that are taken of every text, by name.
 
     Only `layers` are looked at, None for all; `top` of the strongest examples are kept of every unit. Texts are cut to
-    `length` tokens, or to what the model reads, and so many bytes of one text's values are kept while it is read.
-    Ablations are measured by the `metric`, or that of a name and its tokens; None for the usual one.
+    `length` tokens, or to what the model reads. Ablations are measured by the `metric`, or that of a name and its
+    tokens; None for the usual one.
     """
 
     measures: tuple[str, ...] = USUAL
     layers: frozenset[int] | None = None
     top: int = TOP
     length: int = LENGTH
-    budget: int = DEFAULT_BUDGET
     metric: tuple[MetricName, tuple[int, ...]] | AnyMetric | None = None
 
 
@@ -240,7 +238,7 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
             continue
         unknown = tuple((item.number, at, token.text[:LONGEST]) for at, token in enumerate(tokens) if token.unknown)
         counts += Counts(1, len(tokens), 0, int(encoding.cut > 0), len(unknown), first_words(unknown))
-        trace = model.trace(ids=encoding.ids, segments=encoding.segments, budget=asked.budget)
+        trace = model.trace(ids=encoding.ids, segments=encoding.segments)
         read[item.number] = list(readings(Text(model, trace, asked.layers, asked.metric), asked.measures))
         text = encoding.text[: max(token.end for token in tokens)] if encoding.cut else encoding.text
         sources[item.number] = replace(item.source, text=text)
