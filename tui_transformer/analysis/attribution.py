@@ -18,7 +18,7 @@ import numpy as np
 
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.graph_walk import changes
-from tui_transformer.analysis.measurable import last_position, positions_in
+from tui_transformer.analysis.measurable import last_position, logits_of, positions_in
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import changes_of, of_sentence
@@ -106,9 +106,8 @@ def attribute(
     Raises:
         InputError: The model has no logits of words, or there is no such token or position.
     """
-    step = trace.program.by_name.get(LOGITS)
-    if step is None or step.axes[-1].name != "vocabulary":
-        raise InputError("the model has no logits of words: attribution reads these")
+    logits_of(trace.program, "attribution reads these")
+    step = trace.program.step(LOGITS)
     if not isinstance(step.op, Linear | Unembed):
         raise InputError(f"{LOGITS} is “{step.op.formula}”, and no product with a matrix: attribution follows these")
     rows, words = step.shape[-2:]

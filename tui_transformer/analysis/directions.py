@@ -18,12 +18,11 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.head_lens import carried
-from tui_transformer.analysis.measurable import at_least, last_position, positions_in
+from tui_transformer.analysis.measurable import at_least, last_position, logits_of, positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Places, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add, Project
-from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import step_of_numbers
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
@@ -80,14 +79,12 @@ class Direction:
         Raises:
             InputError: The model has no logits of words or no such row, or something on the way to them is not linear.
         """
-        step = trace.program.by_name.get(LOGITS)
-        if step is None or step.axes[-1].name != "vocabulary":
-            raise InputError("the model has no logits of words: no direction spells any")
+        logits = trace.program.step(logits_of(trace.program, "no direction spells any"))
         at_least(0, top=top)
         item, own, columns = item_of(trace, item), trace.program.step(self.step), self.vector.shape[-1]
         if own.shape[-1] != columns:
             raise InputError(f"the direction has {columns} columns, and {own.name} has {own.shape[-1]}")
-        at = positions_in(step.axes[0].size, last_position(trace, item) if row is None else row)
+        at = positions_in(logits.axes[0].size, last_position(trace, item) if row is None else row)
         vectors = np.asarray(self.vector, np.float64).reshape(-1, 1, columns)
         raised = carried(trace, own.name, vectors, at, item).sum(axis=(0, 1))
         raised -= raised.mean()

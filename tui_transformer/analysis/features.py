@@ -19,9 +19,8 @@ from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.attribution import passed
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.head_lens import carried
-from tui_transformer.analysis.measurable import at_least
+from tui_transformer.analysis.measurable import at_least, logits_of
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import Program, Step
@@ -198,11 +197,9 @@ def feature_words(
     Raises:
         InputError: The model has no logits of words, or what the features write does not go to them by sums and norms.
     """
-    step = trace.program.by_name.get(LOGITS)
-    if step is None or step.axes[-1].name != "vocabulary":
-        raise InputError("the model has no logits of words: no feature spells any")
+    words = trace.program.shape(logits_of(trace.program, "no feature spells any"))[-1]
     item, most = item_of(trace, item), max((len(each.features) for each in found), default=0)
-    height = max(1, trace.block // (step.shape[-1] * max(most, 1)))
+    height = max(1, trace.block // (words * max(most, 1)))
     for start in range(0, len(found) if most else 0, height):
         report(f"words of features · token {start + 1:,} of {len(found):,}")
         some = found[start : start + height]

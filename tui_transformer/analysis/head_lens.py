@@ -22,6 +22,7 @@ from tui_transformer.analysis.attribution import NORMS, frozen_norm, passed
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
+from tui_transformer.analysis.measurable import logits_of
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
@@ -99,9 +100,7 @@ def writing_attentions(program: Program) -> tuple[Attention, ...]:
 
     InputError where the model has no logits of words or no attention, or something on the way to them is not linear.
     """
-    step = program.by_name.get(LOGITS)
-    if step is None or step.axes[-1].name != "vocabulary":
-        raise InputError("the model has no logits of words: no head spells any")
+    step = program.step(logits_of(program, "no head spells any"))
     writing = tuple(each for each in attentions(program) if each.queries.sequence == step.axes[0].sequence)
     if not writing:
         raise InputError("the model has no attention: no head spells any words")

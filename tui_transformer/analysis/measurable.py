@@ -15,6 +15,7 @@ from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Region, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -107,7 +108,7 @@ class OfLogits(Measurable):
         item: int = 0,
         watch: Watch | None = None,
     ) -> list[float]:
-        name, region = logits_of(trace), answer_region(trace, positions, item)
+        name, region = logits_of(trace.program), answer_region(trace, positions, item)
         parts = [part[items.start : items.stop] for _, part in trace.blocks(name, region, None, watch)]
         return [_one_number(self.number(rows.astype(np.float64))) for rows in np.concatenate(parts, axis=1)]
 
@@ -117,7 +118,7 @@ class OfLogits(Measurable):
         if self.by_logits is None:
             raise InputError("nothing says how this number moves with the logits: give OfLogits its gradient by them")
         item = item_of(trace, item)
-        name, region = logits_of(trace), answer_region(trace, positions, item)
+        name, region = logits_of(trace.program), answer_region(trace, positions, item)
         rows = trace.window(name, region, item).astype(np.float64)
         own, slope = np.asarray(self.by_logits(rows), np.float64), np.zeros(trace.program.shape(name))
         if own.shape != rows.shape:
@@ -174,16 +175,16 @@ def _name_of(function: Callable[..., object], of: str) -> str:
 # Where an answer is read
 
 
-def logits_of(trace: Trace) -> str:
-    """The step of the logits; InputError where the model has none of words."""
-    if not trace.program.logits:
-        raise InputError("the model has no logits of words: metrics are of these")
-    return trace.program.logits
+def logits_of(program: Program, reads: str = "metrics are of these") -> str:
+    """The step of the logits; InputError where the model has none of words, which says who `reads` them."""
+    if not program.logits:
+        raise InputError(f"the model has no logits of words: {reads}")
+    return program.logits
 
 
 def answer_region(trace: Trace, positions: Positions | None, item: int = 0) -> Region:
     """Rows and columns of the logits that are read; by default of the last token that is no padding."""
-    length, words = trace.program.shape(logits_of(trace))
+    length, words = trace.program.shape(logits_of(trace.program))
     return positions_in(length, last_position(trace, item) if positions is None else positions), range(words)
 
 

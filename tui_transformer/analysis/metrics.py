@@ -195,7 +195,7 @@ class Metric(Measurable):
 
         The logits before are those of one sentence, and None where they have no part.
         """
-        name = logits_of(trace)
+        name = logits_of(trace.program)
         self._check(*trace.program.shape(name))
         region = answer_region(trace, range(len(self.targets)) if self.targets else positions, item)
         distance = METRICS[self.name].distance and before is not trace

@@ -53,7 +53,8 @@ def chosen(session: Session, request: Measuring) -> Metric | None:
     """The metric; None where nothing is said. The loss without tokens is on the targets of the sentence."""
     if request.metric is None and request.tokens is None and request.targets is None:
         return None
-    program, logits = session.trace.program, logits_of(session.trace)
+    program = session.trace.program
+    logits = logits_of(program)
     tokens = token_ids(session.model, request.tokens)
     targets: tuple[int, ...] = ()
     if request.targets is not None:

@@ -33,6 +33,7 @@ from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.analysis.features import places_of_features
 from tui_transformer.analysis.head_measures import query_numbers
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.measurable import logits_of
 from tui_transformer.analysis.measures import (
     DISTANCE,
     EMBEDDING,
@@ -269,8 +270,7 @@ def check_asked(model: Model, asked: Asked) -> None:
                 return
         elif asked.metric != ("loss", ()):
             Metric(*asked.metric)
-        if not program.logits:
-            raise InputError("the model has no logits of words: metrics are of these")
+        logits_of(program)
 
 
 def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
