@@ -82,6 +82,14 @@ def test_svg_is_well_formed_and_has_every_label_that_fits() -> None:
         assert '<&">' in words
 
 
+def test_long_words_that_occur_again_are_told_apart_by_their_positions() -> None:
+    labels = [f"internationalization @{index}" for index in (0, 3)]
+    view = _view(np.eye(2), labels.__getitem__)
+    for figure in (svg.view_svg(view), chart_svg(BarChart("", tuple(labels), (1.0, 2.0)))):
+        words = [element.text for element in parsed(figure).iter("{http://www.w3.org/2000/svg}text")]
+        assert {word for word in words if word and word.startswith("inter")} == {"international…@0", "international…@3"}
+
+
 def ends(figure: str) -> list[float]:
     """How far each text of a figure is from its lower and right side, in pixels: below 0 of one that is cut."""
     root, room = parsed(figure), list[float]()

@@ -116,6 +116,23 @@ def test_the_number_in_the_heading_is_not_cut_of_a_poster_of_few_columns(trace: 
     assert float(head.get("x", "nan")) + 0.602 * size * len(text) <= float(tree.get("width", "0"))
 
 
+def test_two_boxes_of_a_picture_do_not_look_alike_however_long_the_words_are() -> None:
+    name, long = "encoder.10.self_attention.query.{}", "internationalization @{}"
+    cells = [
+        Cell(
+            name.format(end), (0, 0, at), -0.12345, "weight", f"head 2 · query {long.format(0)} · key {long.format(at)}"
+        )
+        for end, at in (("weight", 3), ("weight", 14), ("bias", 14))
+    ]
+    cells[0].terms = tuple(Term(1.0, 0.5, (cell,)) for cell in cells[1:])
+    tree = ElementTree.fromstring(poster_svg(cells[0], ""))  # noqa: S314 - made here
+    texts = ["".join(each.itertext()) for each in tree.iter("{http://www.w3.org/2000/svg}text")]
+    heads = [text for text in texts if text.startswith(name[:7]) and text.endswith(" −0.12345") and " = " not in text]
+    assert [head.split()[0][:11] for head in heads] == ["encoder.10."] * 3
+    assert [head.split()[0].rpartition(".")[2] for head in heads] == ["weight", "weight", "bias"]
+    assert [text for text in texts if text.startswith("key")] == [f"key {long.format(at)}" for at in (3, 14, 14)]
+
+
 def test_a_cell_that_was_set_is_made_of_nothing(trace: Trace) -> None:
     by_hand = trace.edited([Edit(f"{LAYER}.weights", (2, 0, 8), 0.5)])
     root = of(by_hand, f"{LAYER}.weights", (2, 0, 8))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.records import dataclass
 from tui_transformer.report.svg import BACKGROUND, GLYPH, document, end_of
-from tui_transformer.text.display import fit, visible
+from tui_transformer.text.display import ELLIPSIS, cells, fit, fit_label, visible
 from tui_transformer.views.poster import Cell, Term
 
 LINE = 15.0
@@ -24,6 +24,9 @@ ADDS, TAKES, LEAF = "#b35806", "#3c6eb4", "#f5f7f9"
 
 WIDEST = 6.0
 """Width of a line that is the whole of a cell."""
+
+BETWEEN_PARTS = " · "
+"""Between the parts of a place."""
 
 ENDINGS = (".svg", ".png", ".txt")
 """Of the files that a poster is written to."""
@@ -138,10 +141,26 @@ def _boxes(cell: Cell, column: int = 0) -> _Box:
     more = [_others(cell)] if cell.rest else []
     made = [cell.formula, *([cell.equation] if cell.equation else [])] if cell.formula else []
     number = spoken(cell.value)
-    head = f"{fit(cell.name, room - len(number) - 1)} {number}"
-    texts = (head, *(fit(text, room).rstrip() for text in (cell.place, cell.edited, *made, *more) if text))
+    head = f"{_short(cell.name, room - len(number) - 1)} {number}"
+    more = [fit(text, room).rstrip() for text in (cell.edited, *made, *more) if text]
+    texts = (head, *_place_lines(cell.place, room), *more)
     children = [(term, _boxes(each, column + 1)) for term in cell.terms for each in term.cells]
     return _Box(cell, column, texts, children)
+
+
+def _short(name: str, room: int) -> str:
+    """A name in so many cells, cut in its middle: layer and end tell it from others."""
+    shown, start = visible(name), room // 3
+    return fit(shown if len(shown) <= room else f"{shown[:start]}{ELLIPSIS}{shown[start + 1 - room :]}", room)
+
+
+def _place_lines(place: str, room: int) -> list[str]:
+    """Where a cell is, in as many lines as it takes: none of its words is left out."""
+    lines = [""]
+    for part in place.split(BETWEEN_PARTS):
+        longer = f"{lines[-1]}{BETWEEN_PARTS}{part}" if lines[-1] else part
+        lines[-1:] = [longer] if cells(longer) <= room else [lines[-1], part]
+    return [fit_label(line, room).rstrip() for line in lines if line]
 
 
 def _place(box: _Box, top: float) -> float:

@@ -19,7 +19,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import full_shape, number_text
-from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks
 from tui_transformer.views.step_view import Labels, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, color, contrast
@@ -182,11 +182,11 @@ def _heading(view: View, layout: _Layout) -> Iterator[str]:
     if view.rows.name:
         for row in range(0, view.rows.size, max(1, math.ceil(LINE / layout.height))):
             y = layout.top + (row + 0.5) * layout.height + 4
-            yield _text(layout.left - 6, y, fit(view.rows.label(row), LABEL_CELLS).strip(), anchor="end")
+            yield _text(layout.left - 6, y, fit_label(view.rows.label(row), LABEL_CELLS).strip(), anchor="end")
     if view.columns.name:
         for column in range(0, view.columns.size, max(1, math.ceil(LINE / layout.width))):
             x = layout.left + (column + 0.5) * layout.width + 4
-            yield _text(x, layout.top - 6, fit(view.columns.label(column), LABEL_CELLS).strip(), turn=-90)
+            yield _text(x, layout.top - 6, fit_label(view.columns.label(column), LABEL_CELLS).strip(), turn=-90)
 
 
 def _squares(levels: Values, kind: ScaleKind, layout: _Layout) -> Iterator[str]:
@@ -372,7 +372,7 @@ def _bars(chart: BarChart) -> Iterator[str]:
 def _bar_labels(chart: BarChart) -> dict[int, str]:
     """Those that have room, by the number of their bar."""
     shown = range(0, len(chart.labels), max(math.ceil(len(chart.labels) / MOST_LABELS), 1))
-    return {index: fit(chart.labels[index], LABEL_CELLS).strip() for index in shown}
+    return {index: fit_label(chart.labels[index], LABEL_CELLS).strip() for index in shown}
 
 
 def _bar(plane: _Plane, left: float, right: float, value: float, floor: float, fill: str = BAR) -> str:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
+from rich.style import Style
 from textual.widgets import Static
 
+from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
 from tui_transformer.analysis.measures import HEAD_MEASURES
+from tui_transformer.analysis.rollout import Link
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.explorer.tools.heads import HeadsScreen
 from tui_transformer.explorer.tools.lens import LensScreen
-from tui_transformer.explorer.tools.links import LinksScreen
+from tui_transformer.explorer.tools.links import LinkLines, LinksScreen
 from tui_transformer.explorer.tools.rollout import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
+from tui_transformer.model import Model
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.edit_format import changes
 from tui_transformer.session.position import Position
+from tui_transformer.views.step_view import Labels
 
 SCREENS = {"A": AblateScreen, "H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
 SIZES = [WIDE, MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW]
@@ -188,6 +195,15 @@ async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
         await explorer.press("enter")
         assert (explorer.stop, explorer.position.place.head) == (link.step, 3)
         assert (explorer.position.place.row, explorer.position.place.column) == (link.query, link.key)
+
+
+def test_the_ends_of_a_link_keep_their_positions_however_narrow_the_screen_is() -> None:
+    trace = Model.load("question").trace("where is where ?")
+    labels = Labels({"tokens": tuple(f"internationalization{'!' * (at == 1)}" for at in range(4))})
+    found = Link(0.5, 0, 0, 0, 2, "encoder.0.self_attention.weights")
+    for width in (40, 60, 160):
+        line = LinkLines(attentions(trace.program), labels).line(found, width, Style()).plain
+        assert re.search(r"inter\S*( |…)@0 +→ inter\S*( |…)@2", line), line
 
 
 async def test_rollout_by_layer_and_all_heads_by_stack() -> None:

@@ -22,7 +22,7 @@ from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import Session
-from tui_transformer.text.display import cells, fit
+from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.step_view import Labels, placed
 
 
@@ -156,7 +156,7 @@ class LinkLines:
         line, columns = Text(f" {percent(link.weight):>{NUMBER}} ", no_wrap=True), self._bar(width)
         line.append(f"{'━' * max(round(link.weight * columns), 1):<{columns}}", bar)
         name, room = self._head(self._by_name[link.step], link.head), self._word_width(width)
-        return line.append(f"  {name:<{self._name_width}} {fit(query, room, 'right')} → {fit(key, room)}")
+        return line.append(f"  {name:<{self._name_width}} {fit_label(query, room, 'right')} → {fit_label(key, room)}")
 
     def words(self, link: Link) -> tuple[str, str]:
         attention = self._by_name[link.step]
