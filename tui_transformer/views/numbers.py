@@ -33,13 +33,15 @@ _TURNED = str.maketrans({HALVES[1]: HALVES[0], BEYOND[1]: BEYOND[0]})
 class NumberFormat:
     """How the numbers of one matrix are written: in at most `width` columns, with the same number of decimals.
 
-    `column` is the width of the numbers within the scale, in which they are aligned at the right.
+    `column` is the width of the numbers within the scale, in which they are aligned at the right. Where one has too
+    long a power of ten and is less than `least`, it is 0 beside the others.
     """
 
     width: int
     column: int
     decimals: int
     scientific: bool = False
+    least: float = 0.0
 
     def __call__(self, value: float) -> str:
         """Write a number, as exactly as the width allows; an exact zero is `0`."""
@@ -55,9 +57,10 @@ class NumberFormat:
         ]
 
     def _shorter(self, value: float) -> str:
-        if value == 0:
+        if value == 0 or abs(value) < self.least:
             return "0"
-        fixed = [_trimmed(f"{value:.{decimals}f}") for decimals in range(self.decimals, -1, -1)]
+        places = () if self.scientific else range(self.decimals, -1, -1)
+        fixed = [_trimmed(f"{value:.{decimals}f}") for decimals in places]
         tries = [*fixed, _exponent(f"{value:.0e}")]
         return next((text for text in tries if len(text) <= self.width), tries[-1][: self.width - 1] + "…")
 
@@ -68,7 +71,7 @@ def shortest_width(scale: Scale, *, integer: bool) -> int:
     if integer:
         return sign + digits
     if _is_scientific(largest):
-        return sign + len("9e-9")
+        return sign + _power_width(largest)
     if largest >= 10:
         return sign + digits + len(".9")
     return sign + digits + len(".9" if sign and digits else ".99") + (0 < largest < 0.1)
@@ -87,7 +90,7 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
     room = max(width - sign - digits - 1, 0)
     decimals = min(room, max(_FLOAT32_DIGITS - digits, 0) if exact else 2 + (0 < largest < 0.1))
     if _is_scientific(largest) and decimals < _FLOAT32_DIGITS:
-        return NumberFormat(width, min(sign + len("9e-9"), width), 0, scientific=True)
+        return NumberFormat(width, min(sign + _power_width(largest), width), 0, scientific=True, least=largest / 200)
     return NumberFormat(width, min(sign + digits + bool(decimals) + decimals, width), decimals)
 
 
@@ -163,6 +166,11 @@ def _shape(scale: Scale) -> tuple[int, int, float]:
     largest = max(abs(scale.low), abs(scale.high))
     digits = int(math.log10(largest)) + 1 if 1 <= largest < math.inf else 0
     return int(scale.low < 0), digits, largest
+
+
+def _power_width(largest: float) -> int:
+    """Columns of a number with a power of ten: `9e-9`, `9e-12`."""
+    return len(_exponent(f"{largest:.0e}"))
 
 
 def _is_scientific(largest: float) -> bool:

@@ -26,6 +26,15 @@ def test_decimals_give_way_to_the_width_which_exact_numbers_fill() -> None:
     assert [*map(whole, (2003, -0.3))] == ["2003", "0"]
 
 
+def test_a_number_with_a_long_power_of_ten_is_not_0_unless_it_is_beside_the_others() -> None:
+    for low in (-3e-12, 0.0):
+        scale = Scale("diverging" if low else "sequential", low, 3e-12)
+        write = number_format(scale, shortest_width(scale, integer=False), integer=False)
+        assert [*map(write, (3e-12, low, 2e-14))] == ["3e-12", "−3e-12" if low else "0", "2e-14"]
+        narrow = number_format(scale, 4, integer=False)
+        assert [*map(narrow, (3e-12, -3e-12, 0.0, 1e-15))] == ["3e-…", "−3e…", "0", "0"]
+
+
 @pytest.mark.parametrize("value", [12345.678, -98765.4, 1e12, -1e-30, 1e300])
 def test_numbers_outside_the_scale_keep_to_the_width(value: float) -> None:
     for width in (3, 4, 7):
@@ -38,7 +47,7 @@ def test_numbers_outside_the_scale_have_the_digits_that_there_is_room_for() -> N
 
 
 def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
-    for high in (0.0004, 0.05, 0.9, 1.0, 4.0, 12.5, 250.0):
+    for high in (4e-31, 0.0004, 0.05, 0.9, 1.0, 4.0, 12.5, 250.0):
         for low in (0.0, -high):
             scale = Scale("diverging" if low else "sequential", low, high)
             width = shortest_width(scale, integer=False)
