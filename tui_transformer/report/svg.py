@@ -21,6 +21,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import full_shape, number_text
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks
+from tui_transformer.views.numbers import digits_apart
 from tui_transformer.views.step_view import Labels, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, color, contrast
 
@@ -32,8 +33,7 @@ GLYPH, LINE = 6.7, 14
 """Width of a character and height of a line, in pixels, of the 11-pixel monospaced labels."""
 
 MARGIN, LEGEND_WIDTH, LEGEND_BAR = 16, 96, 12
-NUMBERED_CELLS, NUMBERED_HEIGHT = 1024, 24
-MASKED = "#9a9a9a"
+NUMBERED_CELLS, NUMBERED_HEIGHT, MASKED = 1024, 24, "#9a9a9a"
 FONT = 'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11"'
 BACKGROUND = '<rect width="100%" height="100%" fill="#ffffff"/>'
 SEQUENCES = {"tokens": "input.ids", "decoder tokens": "decoder.input.ids"}
@@ -141,8 +141,10 @@ def view_svg(view: View) -> str:
             parts.append(_text(x, y, write(value), anchor="middle", more=ink))
     absent = view.absent_in(values), "∞" * bool(np.isposinf(values).any())
     said, beyond = ", ".join(filter(None, absent)), f"beyond: to {scale.farthest:.4g}" if scale.farthest else ""
-    parts += _legend(scale, layout, said, beyond)
-    legend = max(end_of(LEGEND_BAR + 6, said), end_of(0, beyond), LEGEND_WIDTH)
+    marked = scale.high, (scale.high + scale.low) / 2, scale.low
+    ends = [f"{value:.{digits_apart(marked, 4)}g}" for value in marked]
+    parts += _legend(scale, layout, ends, said, beyond)
+    legend = max(end_of(LEGEND_BAR + 6, said, *ends), end_of(0, beyond), LEGEND_WIDTH)
     width = max(layout.right + MARGIN + legend, end_of(MARGIN, _title(view), view.formula), 420)
     return document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
 
@@ -177,13 +179,11 @@ def _heading(view: View, layout: _Layout) -> Iterator[str]:
         yield _text(MARGIN, MARGIN + LINE * 1.5, view.formula)
     if view.rows.name:
         yield _text(MARGIN + LINE / 2, (layout.top + layout.bottom) / 2, view.rows.name, anchor="middle", turn=-90)
-    if view.columns.name:
-        yield _text(layout.left, MARGIN + LINE * 3, f"{view.columns.name} →")
-    if view.rows.name:
         for row in range(0, view.rows.size, max(1, math.ceil(LINE / layout.height))):
             y = layout.top + (row + 0.5) * layout.height + 4
             yield _text(layout.left - 6, y, fit_label(view.rows.label(row), LABEL_CELLS).strip(), anchor="end")
     if view.columns.name:
+        yield _text(layout.left, MARGIN + LINE * 3, f"{view.columns.name} →")
         for column in range(0, view.columns.size, max(1, math.ceil(LINE / layout.width))):
             x = layout.left + (column + 0.5) * layout.width + 4
             yield _text(x, layout.top - 6, fit_label(view.columns.label(column), LABEL_CELLS).strip(), turn=-90)
@@ -204,16 +204,15 @@ def _fill(kind: ScaleKind, level: int) -> str:
     return MASKED if level < 0 else color(kind, level / (LEVELS - 1))
 
 
-def _legend(scale: Scale, layout: _Layout, absent: str, beyond: str) -> Iterator[str]:
+def _legend(scale: Scale, layout: _Layout, ends: Sequence[str], absent: str, beyond: str) -> Iterator[str]:
     """A bar with the ends and the middle of the scale, and the colour of absent cells where there are any."""
     x, height, steps = layout.right + MARGIN, 5 * LINE, 30
     for step in range(steps):
         y = layout.top + height * step / steps
         ink = color(scale.kind, 1 - step / (steps - 1))
         yield f'<rect x="{x:.1f}" y="{y:.2f}" width="{LEGEND_BAR}" height="{height / steps + 0.3:.2f}" fill="{ink}"/>'
-    for share in (0.0, 0.5, 1.0):
-        value = scale.high + (scale.low - scale.high) * share
-        yield _text(x + LEGEND_BAR + 6, layout.top + height * share + 4, f"{value:.4g}")
+    for place, text in enumerate(ends):
+        yield _text(x + LEGEND_BAR + 6, layout.top + height * place / 2 + 4, text)
     if absent:
         y = layout.top + height + LINE
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{LEGEND_BAR}" height="{LEGEND_BAR}" fill="{MASKED}"/>'

@@ -94,9 +94,14 @@ def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = Fals
     return NumberFormat(width, min(sign + digits + bool(decimals) + decimals, width), decimals)
 
 
-def short_number(value: float) -> str:
+def digits_apart(values: Sequence[float], least: int = 3) -> int:
+    """As many digits as numbers that differ need to look different, `least` or more."""
+    return next((n for n in range(least, 17) if len({f"{value:.{n}g}" for value in values}) == len({*values})), 17)
+
+
+def short_number(value: float, digits: int = 3) -> str:
     """A number of about three digits for legends and axes."""
-    text = f"{value + 0.0:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    text = f"{value + 0.0:.{digits}g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
     return MINUS + text[1:] if text.startswith("-") else text
 
 

@@ -47,6 +47,7 @@ async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_na
         text = await line(Scale("diverging", -3.5, 3.5, -54.5), absent="masked")
         assert "× masked   ▲▼ to −54.5, beyond the 99.5th p" in text
         assert "× masked   ▲ ∞" in await line(SIGNED, absent="masked", infinite=True)
+        assert (await line(Scale("sequential", 0.2, 0.200012))).split() == ["0.2", "0.20001"]
         assert "   ▲ to 54.5, beyond" in await line(Scale("sequential", 0.0, 3.5, 54.5))
 
 

@@ -13,7 +13,7 @@ from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH
 from tui_transformer.explorer.widgets.palette import Surface, palette, small_picture
 from tui_transformer.text.display import cells, fit_label
-from tui_transformer.views.numbers import short_number
+from tui_transformer.views.numbers import digits_apart, short_number
 from tui_transformer.views.view import Frame, Meeting, Scale
 
 _NARROWEST = 5
@@ -71,7 +71,8 @@ class Legend(Widget):
 
     def _segments(self, scale: Scale) -> list[Segment]:
         text = self.get_component_rich_style("legend--text")
-        low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
+        digits = digits_apart((scale.low, scale.high))
+        low, high = f"{short_number(scale.low, digits)} ", f" {short_number(scale.high, digits)}"
         room = self.size.width - len(low) - len(high)
         ramp = self._ramp(scale, room) if room >= _NARROWEST else [Segment("to", text)]
         segments = [Segment(low, text), *ramp, Segment(high, text)]
