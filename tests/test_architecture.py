@@ -55,11 +55,11 @@ CEILINGS = {
     "guide": (530, 3),
     "learning": (2_300, 11),
     "model": (10_445, 44),
-    "report": (1_390, 8),
+    "report": (1_405, 8),
     "session": (6_625, 29),
     "survey": (1_685, 8),
     "text": (3_335, 17),
-    "views": (2_990, 15),
+    "views": (3_005, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 
