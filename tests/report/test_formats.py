@@ -132,6 +132,14 @@ def test_no_text_of_a_figure_is_cut() -> None:
         assert min(ends(chart_svg(chart))) >= 0
 
 
+def test_bars_on_a_log_scale_of_one_power_of_ten_have_marks_to_be_read_by() -> None:
+    texts = [node.text for node in parsed(chart_svg(BarChart("", ("a", "b"), (2e-5, 6e-5), logarithmic=True))).iter()]
+    assert {"1e-5", "2e-5", "5e-5"} <= {*texts}
+    texts = [node.text for node in parsed(chart_svg(BarChart("", ("a", "b"), (2e-5, 6e-3), logarithmic=True))).iter()]
+    assert {"1e-5", "1e-4", "1e-3"} <= {*texts}
+    assert "5e-5" not in texts
+
+
 def test_the_smallest_bar_on_a_log_scale_has_a_height() -> None:
     for values in ((0.001, 1.0), (1.0,), (0.002, 0.001)):
         figure = parsed(chart_svg(BarChart("", tuple("ab"[: len(values)]), values, logarithmic=True)))

@@ -20,7 +20,7 @@ from tui_transformer.files import write_whole
 from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import full_shape, number_text
 from tui_transformer.text.display import cells, fit_label, visible
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks, powers
 from tui_transformer.views.numbers import digits_apart
 from tui_transformer.views.step_view import Labels, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, color, contrast
@@ -292,10 +292,6 @@ def _x_axis(plane: _Plane, texts: dict[float, str], label: str = "") -> Iterator
         yield _text(middle, bottom + 34, label, anchor="middle")
 
 
-def _powers(bottom: float, top: float) -> dict[float, str]:
-    return {float(power): f"1e{power}" for power in range(math.ceil(bottom), math.floor(top) + 1)}
-
-
 def _ends(values: Sequence[float]) -> tuple[float, float]:
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
@@ -307,7 +303,7 @@ def _curves(chart: LineChart) -> Iterator[str]:
     low, high = _ends([x for each in series for x in each.x])
     bottom, top = _ends([y for each in series for y in each.y])
     plane = _Plane(low, high, bottom, top)
-    yield from _y_axis(plane, _powers(bottom, top) if chart.logarithmic else marks(bottom, top, 8), chart.y_label)
+    yield from _y_axis(plane, powers(bottom, top) if chart.logarithmic else marks(bottom, top, 8), chart.y_label)
     yield from _x_axis(plane, marks(low, high, 10, whole=chart.counted), chart.x_label)
     if not chart.logarithmic and bottom < 0 < top:
         yield _line(LEFT, plane.y(0.0), WIDTH - RIGHT, plane.y(0.0), "#9a9a9a")
@@ -360,7 +356,7 @@ def _bars(chart: BarChart) -> Iterator[str]:
         floor = math.ceil(min((value for value in values if math.isfinite(value)), default=1.0)) - 1.0
     bottom, top = _ends([*values, floor])
     plane = _Plane(-0.5, len(values) - 0.5, bottom, top)
-    yield from _y_axis(plane, _powers(bottom, top) if chart.logarithmic else marks(bottom, top, 8))
+    yield from _y_axis(plane, powers(bottom, top) if chart.logarithmic else marks(bottom, top, 8))
     for index, value in enumerate(values):
         yield _bar(plane, index - 0.42, index + 0.42, value, floor, MARKED if index == chart.marked else BAR)
     yield _line(LEFT, plane.y(floor), WIDTH - RIGHT, plane.y(floor))

@@ -74,6 +74,15 @@ def marks(low: float, high: float, most: int, *, whole: bool = False) -> dict[fl
     return dict(zip(places, tick_texts(places), strict=True))
 
 
+def powers(low: float, high: float) -> dict[float, str]:
+    """The marks of a logarithmic axis, by logarithms: powers of ten, and where fewer than two are on it, 2 and 5 too."""
+    whole = range(math.floor(low), math.floor(high) + 1)
+    known = {power + math.log10(digit): f"{digit}e{power}" for digit in DIGITS for power in whole}
+    fine = {at: text for at, text in known.items() if low <= at <= high}
+    coarse = {at: text for at, text in fine.items() if text[0] == "1"}
+    return coarse if len(coarse) > 1 else fine
+
+
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[float, ...]:
     """Multiples of 1, 2 or 5 times a power of ten from low to high, 0 among them: as many as fit, at most `most`.
 
