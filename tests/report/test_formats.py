@@ -140,6 +140,13 @@ def test_bars_on_a_log_scale_of_one_power_of_ten_have_marks_to_be_read_by() -> N
     assert "5e-5" not in texts
 
 
+def test_a_bar_that_is_infinite_is_not_said_to_be_masked() -> None:
+    for logarithmic in (False, True):
+        chart = BarChart("", ("a", "b", "c", "d"), (math.inf, -math.inf, math.nan, 2.0), logarithmic=logarithmic)
+        texts = [node.text for node in parsed(chart_svg(chart)).iter()]
+        assert (texts.count("∞"), texts.count("×")) == (1, 2)
+
+
 def test_the_smallest_bar_on_a_log_scale_has_a_height() -> None:
     for values in ((0.001, 1.0), (1.0,), (0.002, 0.001)):
         figure = parsed(chart_svg(BarChart("", tuple("ab"[: len(values)]), values, logarithmic=True)))

@@ -349,8 +349,7 @@ def _name_places(series: Sequence[Series]) -> list[tuple[int, float]]:
 
 
 def _bars(chart: BarChart) -> Iterator[str]:
-    values = [value if math.isfinite(value) else math.nan for value in chart.values]
-    floor = 0.0
+    values, floor = list(chart.values), 0.0
     if chart.logarithmic:
         values = [math.log10(value) if value > 0 else math.nan for value in values]
         floor = math.ceil(min((value for value in values if math.isfinite(value)), default=1.0)) - 1.0
@@ -372,7 +371,7 @@ def _bar_labels(chart: BarChart) -> dict[int, str]:
 
 def _bar(plane: _Plane, left: float, right: float, value: float, floor: float, fill: str = BAR) -> str:
     if not math.isfinite(value):
-        return _text(plane.x((left + right) / 2), plane.y(floor) - 4, "×", anchor="middle")
+        return _text(plane.x((left + right) / 2), plane.y(floor) - 4, "∞" if value > 0 else "×", anchor="middle")
     x, width = plane.x(left), plane.x(right) - plane.x(left)
     y, height = min(plane.y(value), plane.y(floor)), abs(plane.y(value) - plane.y(floor))
     return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="{fill}"/>'

@@ -75,7 +75,7 @@ def marks(low: float, high: float, most: int, *, whole: bool = False) -> dict[fl
 
 
 def powers(low: float, high: float) -> dict[float, str]:
-    """The marks of a logarithmic axis, by logarithms: powers of ten, and where fewer than two are on it, 2 and 5 too."""
+    """The marks of a logarithmic axis, by logarithms: powers of ten; where fewer than two lie on it, also 2 and 5."""
     whole = range(math.floor(low), math.floor(high) + 1)
     known = {power + math.log10(digit): f"{digit}e{power}" for digit in DIGITS for power in whole}
     fine = {at: text for at, text in known.items() if low <= at <= high}
