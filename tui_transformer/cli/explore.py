@@ -203,11 +203,11 @@ class Record(Flags):
             title = f"{session.model.name}: {self.keys}"
         form = form_of(self.out, title, note)
         both = self.theme is None and isinstance(form, Page)
-        for theme in ("dark", "light") if both else (self.theme,):
-            if isinstance(form, Page):
-                form.theme = theme or "dark"
-            if ended := lead(size, theme, form.add, moves=form.moves):
-                raise SystemExit(ended)
+        theme = "dark" if both else self.theme
+        if isinstance(form, Page):
+            form.theme = theme or "dark"
+        if ended := lead(size, theme, form.add, moves=form.moves, both=both):
+            raise SystemExit(ended)
         form.finish()
         if self.out.is_file():
             note(f"wrote {self.out}")

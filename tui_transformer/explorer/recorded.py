@@ -46,6 +46,7 @@ class Shot:
         seconds: For how long it is shown.
         strips: The lines of the screen.
         of: How many there are; 0 where that is not known.
+        in_light: The same lines in the light theme, where they are in the dark one and both are wanted.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Shot:
     seconds: float
     strips: Sequence[Strip]
     of: int = 0
+    in_light: Sequence[Strip] = ()
 
 
 Packed = tuple[str, tuple[int, ...], tuple[Style | None, ...]]
@@ -218,11 +220,11 @@ class Page:
         """Of the screens that are added."""
 
     def add(self, shot: Shot) -> None:
-        """Add a screen in the colours of the theme."""
-        screens = self._screens.setdefault(self.theme, [])
-        if len(screens) == len(self._titles):
-            self._titles.append(shot.title)
-        screens.append([self._line(strip) for strip in shot.strips])
+        """Add a screen in the colours of the theme, and in the light ones where it has these too."""
+        self._titles.append(shot.title)
+        for theme, strips in ((self.theme, shot.strips), ("light", shot.in_light)):
+            if strips:
+                self._screens.setdefault(theme, []).append([self._line(strip) for strip in strips])
 
     def _line(self, strip: Strip) -> int:
         text, lengths, styles = packed(strip)

@@ -10,6 +10,7 @@ from typing import Any
 
 from textual.app import ScreenStackError
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
@@ -21,6 +22,7 @@ from tui_transformer.explorer.plain.keys import key_name
 from tui_transformer.explorer.recorded import Shot
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.themes import DARK, LIGHT
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import telling
@@ -88,9 +90,18 @@ def parse_keys(keys: str) -> tuple[Press, ...]:
 
 
 def record_tour(
-    session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Take, *, moves: bool = False
+    session: Session,
+    told: Lecture,
+    size: tuple[int, int],
+    theme: str | None,
+    take: Take,
+    *,
+    moves: bool = False,
+    both: bool = False,
 ) -> int:
     """Lead through a tour, and take every stop; where it `moves`, a step that leads on also on its way to its values.
+
+    With `both`, each is taken in the dark theme and in the light one.
 
     Returns:
         The exit code: not 0 where a signal ended it before the last stop.
@@ -112,7 +123,7 @@ def record_tour(
             yield stop.name, stop.title, READING + PER_WORD * len(stop.text.split())
             tour.go(1)
 
-    return _record(app, size, stops_of, take, len(stops))
+    return _record(app, size, stops_of, take, len(stops), both=both)
 
 
 def record_keys(
@@ -123,6 +134,7 @@ def record_keys(
     take: Take,
     *,
     moves: bool = False,
+    both: bool = False,
 ) -> int:
     """Press keys, and take the screen at first and after each; what is returned and raised is as of a tour."""
     app = ExplorerApp(session, Preferences(theme), telling(session), view=ViewState(motion=moves))
@@ -143,7 +155,7 @@ def record_keys(
                     yield shown
                 yield key_name(press.key), f"after {press.key}", AFTER_KEY
 
-    return _record(app, size, screens, take, 1 + sum(len(press.text) or 1 for press in keys))
+    return _record(app, size, screens, take, 1 + sum(len(press.text) or 1 for press in keys), both=both)
 
 
 async def _moments(app: ExplorerApp, pilot: Pilot[Any], before: Scene | None) -> AsyncIterator[tuple[str, str, float]]:
@@ -168,7 +180,9 @@ Screens = Callable[[Pilot[Any]], AsyncIterator[tuple[str, str, float]]]
 """Leads from screen to screen: name, title and seconds of each."""
 
 
-def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Take, total: int) -> int:
+def _record(
+    app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Take, total: int, *, both: bool = False
+) -> int:
     problem: list[InputError] = []
 
     async def lead(pilot: Pilot[Any]) -> None:
@@ -179,7 +193,8 @@ def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Tak
                     if app.failure is not None or not app.is_running:
                         return
                     number += 1
-                    take(Shot(number, name, title, seconds, strips_of(app), total))
+                    strips = strips_of(app)
+                    take(Shot(number, name, title, seconds, strips, total, await _in_light(app, pilot) if both else ()))
                 app.exit()
         except InputError as error:
             problem.append(error)
@@ -191,6 +206,17 @@ def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Tak
     if app.failure is not None:
         raise InputError(app.failure)
     return app.return_code or 0
+
+
+async def _in_light(app: ExplorerApp, pilot: Pilot[Any]) -> list[Strip]:
+    """What is shown, in the light theme; in the dark one where keys made it light."""
+    own = app.theme
+    app.theme = DARK.name if own == LIGHT.name else LIGHT.name
+    await _until(app, pilot, lambda: True)
+    strips = strips_of(app)
+    app.theme = own
+    await _until(app, pilot, lambda: True)
+    return strips
 
 
 def _main(app: ExplorerApp) -> MainScreen:

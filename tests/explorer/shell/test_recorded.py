@@ -19,6 +19,7 @@ from rich.style import Style
 from test_frame import Terminal
 from textual.strip import Strip
 
+from tui_transformer.cli.explore import Record
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.recorded import (
     Animation,
@@ -35,6 +36,7 @@ from tui_transformer.explorer.recorded import (
 )
 from tui_transformer.explorer.recording import Press, parse_keys, record_keys, record_tour
 from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.themes import DARK, LIGHT
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.report.export import png_drawing
 from tui_transformer.session.open_session import open_session
@@ -126,9 +128,9 @@ def test_its_own_player_plays_it(session: Session, tmp_path: Path) -> None:
 
 def test_a_page_has_every_screen_as_text_in_light_and_dark_and_needs_nothing(session: Session, tmp_path: Path) -> None:
     page = Page(tmp_path / "walk.html", "A <walk>")
-    shots = record(session, "space backspace space", page)
-    page.theme = "light"
-    assert record_keys(session, parse_keys("space backspace space"), SIZE, "light", page.add) == 0
+    shots = list[Shot]()
+    keys = parse_keys("space backspace space")
+    assert record_keys(session, keys, SIZE, "dark", lambda shot: (shots.append(shot), page.add(shot)), both=True) == 0
     page.finish()
     text = (tmp_path / "walk.html").read_text(encoding="utf-8")
     assert "A &lt;walk&gt;" in text
@@ -136,12 +138,31 @@ def test_a_page_has_every_screen_as_text_in_light_and_dark_and_needs_nothing(ses
     data = json.loads(re.findall(r"const data = (.*);\n", text)[0])
     assert len(data["titles"]) == 4
     assert set(data["screens"]) == {"dark", "light"}
-    for shot, numbers in zip(shots, data["screens"]["dark"], strict=True):
-        assert [data["lines"][number][0] for number in numbers] == [strip.text for strip in shot.strips]
+    for theme in ("dark", "light"):
+        for shot, numbers in zip(shots, data["screens"][theme], strict=True):
+            assert [data["lines"][number][0] for number in numbers] == [strip.text for strip in shot.strips]
+    for theme, page_color in ((DARK, "background:#0b1021"), (LIGHT, "background:#f7f7f3")):
+        first = data["screens"][theme.name.removeprefix("tui-")][-1]
+        assert any(page_color in data["looks"][look] for number in first for look in data["lines"][number][2::2])
     for line, *parts in data["lines"]:
         assert sum(parts[::2]) == len(line)
         assert max(parts[1::2], default=0) < len(data["looks"])
     check_kept([strip for shot in shots for strip in shot.strips])
+
+
+def test_keys_are_pressed_once_for_a_page_in_light_and_dark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTUAL_COLOR_SYSTEM", "")
+    keys, out = 'ctrl+p "next head" enter ctrl+p', tmp_path / "walk.html"
+    Record(model="question", keys=keys, out=out, size="100x30").run()
+    data = json.loads(re.findall(r"const data = (.*);\n", out.read_text(encoding="utf-8"))[0])
+    screens = {
+        theme: ["\n".join(data["lines"][number][0] for number in numbers) for numbers in each]
+        for theme, each in data["screens"].items()
+    }
+    assert len(screens["dark"]) == len(data["titles"])
+    assert "lately" in screens["dark"][-1]
+    assert "lately" not in screens["light"][1]
+    assert screens["dark"] == screens["light"]
 
 
 def check_kept(lines: list[Strip]) -> None:
