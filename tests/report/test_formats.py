@@ -18,6 +18,7 @@ from reference import in_float64
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.records import replace
 from tui_transformer.report import svg, text
 from tui_transformer.report.differences import compare, compare_blocks
 from tui_transformer.report.export import SUFFIXES, csv_pieces, export, json_pieces, point_pieces
@@ -88,6 +89,19 @@ def test_long_words_that_occur_again_are_told_apart_by_their_positions() -> None
     for figure in (svg.view_svg(view), chart_svg(BarChart("", tuple(labels), (1.0, 2.0)))):
         words = [element.text for element in parsed(figure).iter("{http://www.w3.org/2000/svg}text")]
         assert {word for word in words if word and word.startswith("inter")} == {"international…@0", "international…@3"}
+
+
+def test_the_colours_of_weights_reach_to_the_largest_and_those_of_outliers_do_not() -> None:
+    values = np.full((40, 40), 0.01)
+    values[0, 0] = 1.0
+    weights = replace(_view(values), kind="sequential", shares=True)
+    assert "beyond" not in svg.view_svg(weights)
+    assert "beyond: to 1" in svg.view_svg(replace(weights, shares=False))
+    trace = Model.load("question").trace("where is the map ?")
+    labels = Labels()
+    assert view_of(trace, "encoder.0.self_attention.weights", labels).shares
+    assert view_of(trace, "output.probabilities", labels).shares
+    assert not view_of(trace, SCALED, labels).shares
 
 
 def test_the_ends_of_a_scale_are_told_apart() -> None:

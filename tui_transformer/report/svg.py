@@ -126,7 +126,7 @@ def view_svg(view: View) -> str:
             f"{view.name} is {shape_text(view.shape)}: a figure has at most {LARGEST:,} cells, use CSV or NPZ instead"
         )
     values = view.window(range(view.rows.size), range(view.columns.size))
-    scale = scale_for(view.kind, *tile_extremes(values))
+    scale = scale_for(view.kind, *tile_extremes(values, shares=view.shares))
     numbered = values.size <= NUMBERED_CELLS and values.shape[1] <= 32
     write = number_text(values)
     layout = _layout(view, max(len(write(value)) for value in values.ravel().tolist()) if numbered else 0)

@@ -115,7 +115,7 @@ def _limits(trace: Trace, view: View, *, hidden: bool) -> Limits:
     known = extremes(trace, view.name)
     if known is not None and not hidden:
         return known
-    drawn = tile_extremes(_first_tile(view).values)
+    drawn = tile_extremes(_first_tile(view).values, shares=view.shares)
     return drawn if known is None else joined(known, drawn)
 
 

@@ -148,7 +148,7 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     is_whole = view is stored
     names = _same_kind(trace, name) if view_state.shared_scale else (name,)
     known = [each for each in map(session.extremes, names) if each is not None] if is_whole else []
-    limits = joined(*known) if known else tile_extremes(first.values)
+    limits = joined(*known) if known else tile_extremes(first.values, shares=view.shares)
     scale, overlay = scale_for(view.kind, *limits), None
     if session.overlay.kind != "nothing":
         hide = partial(without_hidden, choice=view_state.hidden) if view_state.hidden != NOTHING else None

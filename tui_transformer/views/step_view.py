@@ -16,7 +16,7 @@ from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
-from tui_transformer.engine.program import FEATURE
+from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field, replace
@@ -110,7 +110,12 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         heads=heads,
         integer=is_names,
         edited=_edited(trace, name, axes, head),
+        shares=_of_shares(step),
     )
+
+
+def _of_shares(step: Step | None) -> bool:
+    return step is not None and (step.op.integer or isinstance(step.op, Softmax | SoftmaxWithSink))
 
 
 def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
@@ -134,7 +139,14 @@ def gradient_of(view: View, axes: Axes, gradient: Host, of: str = "loss") -> Vie
         return part.reshape(len(rows), len(columns))
 
     return replace(
-        view, title=f"∂{of}/∂{view.name}", kind="diverging", window=window, formula="", integer=False, edited=()
+        view,
+        title=f"∂{of}/∂{view.name}",
+        kind="diverging",
+        window=window,
+        formula="",
+        integer=False,
+        edited=(),
+        shares=False,
     )
 
 
@@ -156,6 +168,7 @@ def difference_of(first: View, second: View) -> View:
         window=window,
         formula="",
         integer=first.integer and second.integer,
+        shares=False,
     )
 
 
@@ -237,8 +250,7 @@ def extremes(trace: Trace, name: str) -> Limits | None:
     step = trace.program.by_name.get(name)
     if step is not None and name not in trace.plan.names:
         return None
-    shares = step is not None and (step.op.integer or isinstance(step.op, Softmax | SoftmaxWithSink))
-    return tile_extremes(trace.array(name), trace.backend.xp, shares=shares)
+    return tile_extremes(trace.array(name), trace.backend.xp, shares=_of_shares(step))
 
 
 def tile_extremes(values: Any, xp: Any = np, *, shares: bool = False) -> Limits:

@@ -138,6 +138,7 @@ class View:
 
     `window` computes and brings only the cells that are asked for; `edited` are the rows and columns of
     those that were set. What is −∞ is said to be `absent`; so is NaN, unless that is `masked`, as a step may hold NaN.
+    Of `shares` of 1, and of names, none is an outlier.
     """
 
     name: str
@@ -152,6 +153,7 @@ class View:
     integer: bool = False
     edited: tuple[tuple[range, range], ...] = ()
     absent: str = MASKED
+    shares: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
