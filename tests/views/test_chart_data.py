@@ -87,6 +87,7 @@ def test_a_histogram_counts_every_visible_cell_and_notes_the_statistics(trace: T
     histogram = histogram_of(np.array([0.0, 2.0, 4.0, 6.0]), "x")
     assert histogram.note == "4 values · mean 3 · deviation 2.236 · from 0 to 6 · norm 7.483 · 25.0 % zeros"
     assert histogram_of(np.full(3, -np.inf), "x").note == "no values · 3 masked"
+    assert histogram_of(np.array([3.0]), "x").note.startswith("1 value · mean 3")
     broken = np.array([np.nan, np.nan, np.inf, -np.inf, 1.0])
     assert histogram_of(broken, "x").note.endswith("1 masked · 2 NaN · 1 ∞")
 

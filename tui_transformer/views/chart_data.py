@@ -133,7 +133,7 @@ def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
     counts, edges = histogram(values)
     of = statistics(values)
     measured = [
-        f"{of.count:,} values",
+        _count(of.count, "value"),
         f"mean {spoken(of.mean, 4)}",
         f"deviation {spoken(of.deviation, 4)}",
         f"from {spoken(of.low, 4)} to {spoken(of.high, 4)}",
