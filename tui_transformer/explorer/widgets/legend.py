@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 from rich.segment import Segment
 from textual.strip import Strip
-from textual.widget import Widget
 
-from tui_transformer.explorer.guard.failures import careful
+from tui_transformer.explorer.widgets.labels import DrawnWidget
 from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH
 from tui_transformer.explorer.widgets.palette import Surface, palette, small_picture
 from tui_transformer.text.display import cells, fit_label
@@ -20,8 +19,7 @@ _NARROWEST = 5
 _GAP = "   "
 
 
-@careful
-class Legend(Widget):
+class Legend(DrawnWidget):
     """The low value, the ramp, the high value, what a masked cell looks like, and a note; or what runs into a cell."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
@@ -57,17 +55,17 @@ class Legend(Widget):
         marked = f"{EDITED_GLYPH} edited" * edited, f"{BEYOND_GLYPHS[0]} ∞" * infinite
         signs = (f"{MASKED_GLYPH} {absent}" * bool(absent), *marked, beyond, note)
         self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
-        self.refresh()
+        self.redraw()
 
-    def render_line(self, y: int) -> Strip:
-        strip, frame = Strip([]), self._frame
-        if self._scale and y == 0 and frame is not None and frame.meeting is not None:
-            strip = Strip(self._meets(frame.meeting))
-        elif self._scale and y == 0 and frame is not None and frame.bars:
-            strip = Strip([Segment(frame.bars, self.rich_style)])
-        elif self._scale and y == 0:
-            strip = Strip(self._segments(self._scale))
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
+    def draw(self) -> list[Strip]:
+        frame = self._frame
+        if self._scale is None:
+            return []
+        if frame is not None and frame.meeting is not None:
+            return [Strip(self._meets(frame.meeting))]
+        if frame is not None and frame.bars:
+            return [Strip([Segment(frame.bars, self.rich_style)])]
+        return [Strip(self._segments(self._scale))]
 
     def _segments(self, scale: Scale) -> list[Segment]:
         text = self.get_component_rich_style("legend--text")
