@@ -32,6 +32,7 @@ from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.explorer.app import ExplorerApp
+    from tui_transformer.explorer.shell.base import Port
     from tui_transformer.survey.results import Results
 
 os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
@@ -171,12 +172,16 @@ def _explorer(
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
-    from tui_transformer.explorer.tools.opening import open_survey, open_tool
+    from tui_transformer.explorer.tools.opening import open_tool
 
     if in_browser:
         confine(_given(start), [home_of(os.environ.get("CUPY_CACHE_DIR") or "~/.cupy/kernel_cache")])
     preferences = read_preferences(preferences_path())
-    opens = partial(open_tool, tool) if tool else None if survey is None else partial(open_survey, survey)
+    opens: Callable[[Port], None] | None = partial(open_tool, tool) if tool else None
+    if survey is not None:
+        from tui_transformer.explorer.tools.survey import open_results
+
+        opens = partial(open_results, results=survey)
     chosen = replace(preferences, theme=theme or preferences.theme)
     share_one_heap()
     begun = start.at or (telling(start.session) if start.tour is None else None)

@@ -20,8 +20,6 @@ from tui_transformer.session.session import Session
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from tui_transformer.survey.results import Results
-
 
 def _last_axis(session: Session) -> str:
     """What the columns of the logits are; "" where there are none."""
@@ -200,7 +198,10 @@ def _act(name: str, port: Port) -> None:
 
         compare_with(port, kind)
     elif what == "item":
-        _turn_item(port, 1 if kind == "next" else -1)
+        session, by = port.session, 1 if kind == "next" else -1
+        if not session.batch:
+            raise InputError("one sentence is open: begin with several, as --text A --text B")
+        port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
     else:
         _draw_again(port)
 
@@ -216,20 +217,6 @@ def _draw_again(port: Port) -> None:
         port.say(port.hint(f"drawn again from seed {seed}: {{undo}} takes it back"))
 
     ask_of_now(port, "draw", lambda _: session.with_model(model.changed(seed=seed)), done)
-
-
-def _turn_item(port: Port, by: int) -> None:
-    session = port.session
-    if not session.batch:
-        raise InputError("one sentence is open: begin with several, as --text A --text B")
-    port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
-
-
-def open_survey(results: Results, port: Port) -> None:
-    """Show the results of a survey."""
-    from tui_transformer.explorer.tools.survey import open_results
-
-    open_results(port, results)
 
 
 def palette_commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
