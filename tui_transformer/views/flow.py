@@ -43,7 +43,10 @@ def flow_of(trace: Trace, view: View, labels: Labels, rows: range, columns: rang
     name = trace.program.aliases.get(view.name, view.name)
     step = trace.program.by_name.get(name)
     acts_of = None if step is None else FLOWS.get(type(step.op))
-    if step is None or acts_of is None or view.edited or not (rows and columns and _is_here(trace, step)):
+    if step is None or acts_of is None or view.edited or not (rows and columns):
+        return None
+    needed = {name, *step.inputs} - trace.program.weights.keys() - trace.program.givens.keys()
+    if trace.backend.device != "cpu" or any(trace.held_value(each) is None for each in needed):
         return None
     looked_at = _Part(trace, step, view, labels, rows, columns, place)
     if looked_at.is_large:
@@ -60,13 +63,6 @@ def flow_of(trace: Trace, view: View, labels: Labels, rows: range, columns: rang
         return moment(min(int(within * count), count - 1))
 
     return at
-
-
-def _is_here(trace: Trace, step: Step) -> bool:
-    """Whether a step and what it reads can be read at once."""
-    given = trace.program.weights.keys() | trace.program.givens.keys()
-    needed = (name for name in (step.name, *step.inputs) if name not in given)
-    return trace.backend.device == "cpu" and all(trace.held_value(name) is not None for name in needed)
 
 
 @dataclass(frozen=True, eq=False)
