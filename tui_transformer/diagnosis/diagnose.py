@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
-from tui_transformer.diagnosis.causes.cause import kind
 from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.local import Local, given_by, local, segment_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
-from tui_transformer.diagnosis.naming.words import spelled
+from tui_transformer.diagnosis.naming.words import kind, spelled
 from tui_transformer.diagnosis.reference_values import (
     Difference,
     Input,

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import last
 from tui_transformer.diagnosis.dumps.dump import Precision, Tensor, Values, role_of
 from tui_transformer.diagnosis.naming import Target
-from tui_transformer.diagnosis.naming.words import SETTINGS, phrase_of
+from tui_transformer.diagnosis.naming.words import SETTINGS, last, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
 from tui_transformer.engine.axis import Axes, Shape, shape_of, shape_text
 from tui_transformer.engine.backend import Host

@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import last
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, Tensor, Values, part_of
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.entries import (
@@ -28,7 +27,7 @@ from tui_transformer.diagnosis.entries import (
 )
 from tui_transformer.diagnosis.naming import Names, Target
 from tui_transformer.diagnosis.naming.conventions import LOGITS, last_logits, stacks
-from tui_transformer.diagnosis.naming.words import spelled
+from tui_transformer.diagnosis.naming.words import last, spelled
 from tui_transformer.diagnosis.reference_values import Reference, compare
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias

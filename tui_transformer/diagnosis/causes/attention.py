@@ -18,12 +18,12 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     groups,
     instead,
-    last,
     reading,
     result_of,
     with_op,
 )
 from tui_transformer.diagnosis.causes.ops import MaskAround, TiledContext, TiledScores
+from tui_transformer.diagnosis.naming.words import last
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
+from tui_transformer.diagnosis.naming.words import kind
 from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
@@ -156,16 +156,6 @@ def groups(steps: Iterable[Step]) -> Iterable[tuple[Step, ...]]:
     layers = tuple(step for step in steps if kind(step.name) != step.name)
     every = (steps, layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone)
     return {tuple(step.name for step in group): group for group in every if group}.values()
-
-
-def kind(name: str) -> str:
-    """The name without the number of its layer: steps of one kind come from one line of code."""
-    return re.sub(r"\.\d+\.", ".*.", name)
-
-
-def last(name: str) -> str:
-    """The last part of a dotted name."""
-    return name.rpartition(".")[2]
 
 
 def earlier_like(program: Program, step: Step, but: Sequence[str] = ()) -> list[str]:

@@ -17,12 +17,11 @@ from tui_transformer.diagnosis.causes.cause import (
     earlier_like,
     groups,
     instead,
-    kind,
-    last,
     passing_on,
     reading,
     result_of,
 )
+from tui_transformer.diagnosis.naming.words import kind, last
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm, RmsNormOfHeads, Rotate
 from tui_transformer.engine.program import Program, Step

@@ -18,13 +18,12 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     groups,
     instead,
-    kind,
-    last,
     result_of,
     transposed,
     with_op,
 )
 from tui_transformer.diagnosis.causes.ops import OtherPairs
+from tui_transformer.diagnosis.naming.words import kind, last
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Scores, Sinusoid

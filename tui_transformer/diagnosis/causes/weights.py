@@ -21,13 +21,12 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     groups,
     instead,
-    kind,
-    last,
     result_of,
     transposed,
     with_op,
 )
 from tui_transformer.diagnosis.causes.ops import Times
+from tui_transformer.diagnosis.naming.words import kind, last
 from tui_transformer.diagnosis.reference_values import CrossEntropy
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array

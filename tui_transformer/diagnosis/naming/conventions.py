@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from tui_transformer.diagnosis.naming.words import read_table, spelled
+from tui_transformer.diagnosis.naming.words import kind, read_table, spelled
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Rotate, Scale, Unembed
@@ -291,23 +291,19 @@ def orders(model: Model, program: Program) -> dict[str, Host]:
     """Of queries and keys that have the columns of a head in another order than the file: where each is there."""
     found: dict[str, Host] = {}
     of_kind: dict[str, Host | None] = {}  # one for all layers
-    turned = {_kind(step.inputs[0].removesuffix("_norm")) for step in program.steps if isinstance(step.op, Rotate)}
-    among = {step.name for step in program.steps if _kind(step.name) in turned}  # in layers that turn none too
+    turned = {kind(step.inputs[0].removesuffix("_norm")) for step in program.steps if isinstance(step.op, Rotate)}
+    among = {step.name for step in program.steps if kind(step.name) in turned}  # in layers that turn none too
     for step, place in _stored(model, program, among).items():
-        kind = _kind(step)
-        if kind not in of_kind:
+        own = kind(step)
+        if own not in of_kind:
             heads, _, width = program.by_name[step].shape
             columns, _ = _columns(place, program, step)
             plain = np.arange(width)
             order = plain if columns is None else columns.reshape(heads, width)[0] - columns[:width].min()
-            of_kind[kind] = order if (np.sort(order) == plain).all() and (order != plain).any() else None
-        if (order := of_kind[kind]) is not None:
+            of_kind[own] = order if (np.sort(order) == plain).all() and (order != plain).any() else None
+        if (order := of_kind[own]) is not None:
             found |= dict.fromkeys((step, f"{step}_norm", f"{step}_rotated"), order)
     return found
-
-
-def _kind(step: str) -> str:
-    return re.sub(r"\.\d+\.", ".*.", step)
 
 
 def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,16 @@ def words_of(name: str) -> list[str]:
     return WORD.findall(name if name.islower() else HUMP.sub(".", name).lower())
 
 
+def kind(name: str) -> str:
+    """The name without the number of its layer: steps of one kind come from one line of code."""
+    return re.sub(r"\.\d+\.", ".*.", name)
+
+
+def last(name: str) -> str:
+    """The last part of a dotted name."""
+    return name.rpartition(".")[2]
+
+
 def read_table(name: str) -> dict[str, dict[str, str]]:
     """The sections of a TOML file beside this one."""
     return read_toml(Path(__file__).with_name(name), 1 << 20)
