@@ -30,7 +30,7 @@ def counterpart(session: Session) -> str:
 
     "" where none is found.
     """
-    text = _text(session)
+    text = session.sentence
     if not text or not session.model.config.vocab_size:
         return ""
     named = (each for each in (COUNTERPARTS.get(text), _TURNED.get(text)) if each is not None)
@@ -41,7 +41,7 @@ def counterpart(session: Session) -> str:
 
 def examples(session: Session) -> Iterator[Pair]:
     """Other sentences, the same ones each time: of the text that the model was trained on, or else that it can read."""
-    given, seen = recipe_of(session.model.folder), {_text(session)}
+    given, seen = recipe_of(session.model.folder), {session.sentence}
     pairs = _trained(given.name) if given is not None else ((text, "") for text in _readable(session))
     for text, target in pairs:
         if text not in seen and len(seen) <= MOST:
@@ -51,8 +51,7 @@ def examples(session: Session) -> Iterator[Pair]:
 
 def exchanges(session: Session) -> Iterator[str]:
     """The sentence with one word exchanged for another that is known; words that occur once, and long ones, first."""
-    text, model = _text(session), session.model
-    parts = text.split(" ")
+    model, parts = session.model, session.sentence.split(" ")
     for at in sorted(range(len(parts)), key=lambda place: (parts.count(parts[place]), -len(parts[place]))):
         for word in _instead(parts[at], model.vocabulary, model.config.vocab_size):
             if word.casefold() != parts[at].casefold():
@@ -103,7 +102,7 @@ SAID = 16
 
 def _readable(session: Session) -> Iterator[str]:
     """Sentences that the vocabulary knows, the words in other orders, and with one word exchanged."""
-    model, text = session.model, _text(session)
+    model, text = session.model, session.sentence
     if model.vocabulary is not None:
         yield from (each for each in SENTENCES.values() if model.knows(each))
     words, random = text.split(" "), Random(SEED)  # noqa: S311 - the same orders each time
@@ -132,10 +131,6 @@ def _tokens(session: Session, text: str) -> int:
         return len(model.encode(text, cut=session.cut, pair=session.pair).tokens)
     except InputError:
         return 0
-
-
-def _text(session: Session) -> str:
-    return session.text or session.encoding.text
 
 
 _TURNED: Mapping[str, str] = {other: text for text, other in COUNTERPARTS.items()}

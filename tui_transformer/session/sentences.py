@@ -90,6 +90,11 @@ class Sentences:
         """The tokens and where they lie in the sentence, with what is put around it."""
         return self.framed.encodings[self.item]
 
+    @property
+    def sentence(self) -> str:
+        """The sentence; where token IDs are given, as they read."""
+        return self.text or self.encoding.text
+
     @kept("tokens")
     def framed(self) -> Batch:
         """The sentence, or all of them, with what is put around them."""

@@ -98,13 +98,12 @@ def offers(session: Session) -> Iterator[Offer]:
     """What a session can be compared with."""
     model = session.model
     if model.config.vocab_size:
-        given = session.text or session.encoding.text
         yield Offer(
             "another sentence",
             "the same model reads both",
             lambda text, _: Overlay("trace", f"“{text.strip()}”", text=text),
             "Sentence to compare with",
-            given,
+            session.sentence,
             "sentence",
         )
     if session.edits:

@@ -100,8 +100,7 @@ class PatchingScreen(Overview, tool="patching"):
         return other.with_edits(*here.edits)  # as the shell has it
 
     def action_sentence(self) -> None:
-        other = self.session if self.table is None else self.table.other
-        value = other.text or other.encoding.text
+        value = (self.session if self.table is None else self.table.other).sentence
         self.open(*asking("Patch from", self._read, self._begin, value=value, hint="a sentence of as many tokens"))
 
     def _begin(self, other: Session) -> None:
@@ -142,11 +141,10 @@ class PatchingScreen(Overview, tool="patching"):
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
             note = f"{table.metric}: {was} as it is, {becomes} of the other sentence"
-        other_text = other.text or other.encoding.text
-        suggested = "the suggested " * (other_text == self.suggested)
+        suggested = "the suggested " * (other.sentence == self.suggested)
         first, second = table.cell(*self.query_one(HeatMap).cursor)
         return Texts(
-            f"Patch · each {table.title} from {suggested}“{other_text}”",
+            f"Patch · each {table.title} from {suggested}“{other.sentence}”",
             note,
             (first, hint(self.app, second, direct=True)),
             table.progress,
@@ -197,7 +195,7 @@ class PatchingScreen(Overview, tool="patching"):
             return
         other, port = table.other, self.port
         patch = FromSentence.between(self.session.base, other.trace, place.step, place.rows, place.heads)
-        draft = Draft(other, replace(patch, sentence=other.text or other.encoding.text))
+        draft = Draft(other, replace(patch, sentence=other.sentence))
         self.action_leave()
         ask_of_now(port, "patch", draft.build, lambda made: perform(port, (made,)))
 
@@ -306,8 +304,7 @@ class PatchScreen(Dialog[Draft]):
             Field("part", "in place of", "Which part of the step is patched.", tuple(self._parts)),
             *(FIELDS if program.logits else ()),
         )
-        own = session.text or session.encoding.text
-        values = {"sentence": counterpart(session) or own, "part": WHOLE} | values_of(session)
+        values = {"sentence": counterpart(session) or session.sentence, "part": WHOLE} | values_of(session)
         self._session, self._position = session, position
         self._form = Form((fields,), values, lambda _: self._show(), apply="patch")
         super().__init__(f"Patch {position.stop}", self._form)

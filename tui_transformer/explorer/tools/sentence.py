@@ -225,8 +225,7 @@ def edit_in(screen: Overview, show: Callable[[Session], None]) -> None:
             show_as_new(screen)
 
     title = "Source sentence" if session.model.has_decoder else "Sentence"
-    value = session.text or session.encoding.text
-    both = BothSentences(screen.worker, session, value, session.with_text, follow=follow, room=room)
+    both = BothSentences(screen.worker, session, session.sentence, session.with_text, follow=follow, room=room)
 
     def finish(text: str | None) -> None:
         chosen = both.session_of(text)
@@ -238,7 +237,7 @@ def edit_in(screen: Overview, show: Callable[[Session], None]) -> None:
 
     screen.add_class("-edited")
     screen.mount(place, before=content)
-    screen.open(prompt_for(title, value, both, place), finish)
+    screen.open(prompt_for(title, session.sentence, both, place), finish)
 
 
 # Both in lines: the words that changed, the answer before and after, the heads

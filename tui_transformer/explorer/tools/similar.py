@@ -147,8 +147,8 @@ class SimilarScreen(Overview, tool="similar"):
         )
         parts = part_shown("row", rows, shares.shape[0]), part_shown("column", columns, shares.shape[1])
         return Texts(
-            f"cosine {cosine} · rows: {self.session.text or self.session.encoding.text}",
-            " · ".join((f"columns: {other.text or other.encoding.text}", *parts)),
+            f"cosine {cosine} · rows: {self.session.sentence}",
+            " · ".join((f"columns: {other.sentence}", *parts)),
             (
                 f"{first} and {second} give {share} of the cosine {cosine}",
                 f"{first} with all tokens {of_row} · all tokens with {second} {of_column}",

@@ -238,7 +238,7 @@ class BreaksScreen(Overview, tool="breaks"):
         """Another sentence: at first that on which the break under the cursor matters."""
         elsewhere = self.findings.matters(self.selected)
         pair = None if elsewhere is None else elsewhere.pair
-        own = self.session.text or self.session.encoding.text
+        own = self.session.sentence
 
         def read(text: str) -> Session:
             session = self.session.with_overlay(NOTHING).with_text(text)

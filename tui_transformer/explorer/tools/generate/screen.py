@@ -247,8 +247,8 @@ class GenerateScreen(ExplorerScreen[None]):
             self._begin(writer, read)
 
         title = "Source sentence" if session.model.has_decoder else "Prompt"
-        value, note = session.text or session.encoding.text, hint(self.app, "{undo} takes it back")
-        self.open(*asking(title, session.with_text, begin, value=value, hint=note))
+        note = hint(self.app, "{undo} takes it back")
+        self.open(*asking(title, session.with_text, begin, value=session.sentence, hint=note))
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
