@@ -13,7 +13,7 @@ from tui_transformer.diagnosis.dumps.dump import Precision, Tensor, Values, role
 from tui_transformer.diagnosis.naming import Target
 from tui_transformer.diagnosis.naming.words import SETTINGS, last, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
-from tui_transformer.engine.axis import Axes, Shape, shape_of, shape_text
+from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.names import DIFFERENCE
@@ -286,12 +286,6 @@ def _moved(array: Host, sizes: Shape, order: Order, how: str) -> Host:
     ordered = tuple(sizes[i] for i in order)
     moved: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))
     return moved
-
-
-def fits_nothing(shape: Shape, axes: Axes) -> str:
-    """Two shapes that do not fit, as they are shown."""
-    theirs, ours = (shape_text(sizes) or "1" for sizes in (shape, shape_of(axes)))
-    return f"{theirs} does not fit {ours}"
 
 
 # What a dump holds besides steps: what went into the model, its weights, and settings

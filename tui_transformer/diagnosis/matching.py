@@ -19,7 +19,6 @@ from tui_transformer.diagnosis.entries import (
     Planned,
     counted_cells,
     entry_of,
-    fits_nothing,
     given_of,
     joined,
     layouts,
@@ -29,7 +28,7 @@ from tui_transformer.diagnosis.naming import Names, Target
 from tui_transformer.diagnosis.naming.conventions import LOGITS, last_logits, stacks
 from tui_transformer.diagnosis.naming.words import last, spelled
 from tui_transformer.diagnosis.reference_values import Reference, compare
-from tui_transformer.engine.axis import shape_of
+from tui_transformer.engine.axis import shape_of, shape_text
 from tui_transformer.engine.ops import DistanceBias
 from tui_transformer.records import dataclass, field, replace
 
@@ -229,8 +228,9 @@ class Matching:
         return self._build([best], tensor, taken)
 
     def _misfit(self, tensor: Tensor, target: Target) -> Misfit:
-        axes = self.reference.program.by_name[target.steps[0]].axes
-        return target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)
+        step = target.steps[0]
+        ours = shape_of(self.reference.program.by_name[step].axes)
+        return step, tensor.name, f"{shape_text(tensor.shape) or '1'} does not fit {shape_text(ours) or '1'}"
 
     def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Planned:
         taken.update(each.key for each in chosen)
