@@ -182,6 +182,10 @@ class Explorer:
         """The screen in front, once it is one of a kind on which something is there, and all is settled."""
         await self.until(lambda: isinstance(self.app.screen, kind) and there(self.app.screen))
         await self.settled()
+        return self.screen(kind)
+
+    def screen(self, kind: type[Kind]) -> Kind:
+        """The screen in front, which is of a kind."""
         screen = self.app.screen
         assert isinstance(screen, kind), screen
         return screen

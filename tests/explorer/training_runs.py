@@ -48,9 +48,7 @@ def training_of(explorer: Explorer) -> Training:
 
 
 def screen_of(explorer: Explorer) -> TrainScreen:
-    screen = explorer.app.screen
-    assert isinstance(screen, TrainScreen), screen
-    return screen
+    return explorer.screen(TrainScreen)
 
 
 @asynccontextmanager

@@ -113,8 +113,7 @@ async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropp
 async def test_when_a_screen_is_left_a_result_that_comes_is_dropped_and_what_it_has_drawn_is_not_kept(gate):
     async with exploring(MEDIUM, model=str(REFERENCES / "bert")) as explorer:
         await explorer.press("L")
-        lens, taken = explorer.app.screen, list[object]()
-        assert isinstance(lens, LensScreen)
+        lens, taken = explorer.screen(LensScreen), list[object]()
         widgets = list(lens.walk_children(Widget))
         assert any(widget._styles_cache._cache for widget in widgets)
         lens.requests.ask("late", lambda _: gate.wait(20), taken.append)

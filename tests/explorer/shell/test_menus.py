@@ -19,8 +19,7 @@ DEFAULT = Preferences()
 
 
 def menu_of(explorer) -> MenuScreen:
-    assert isinstance(explorer.app.screen, MenuScreen)
-    return explorer.app.screen
+    return explorer.screen(MenuScreen)
 
 
 async def test_every_menu_shows_its_entries_and_is_left_by_escape():

@@ -115,7 +115,6 @@ async def test_of_a_single_token_there_is_one_query() -> None:
 async def test_heads_are_ordered_by_a_measure() -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         screen = await opened(explorer, "H")
-        assert isinstance(screen, HeadsScreen)
         await explorer.press("down", "right")
         seen = []
         for _ in HEAD_MEASURES:
@@ -171,7 +170,6 @@ async def test_one_key_goes_through_what_can_be_hidden() -> None:
 async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
     async with exploring(NARROW, **GPT2) as explorer:
         screen = await opened(explorer, "K")
-        assert isinstance(screen, LinksScreen)
         best = screen.links[0]
         weights = explorer.session.trace[best.step]
         assert weights[best.head, best.query, best.key] == pytest.approx(best.weight)
@@ -182,7 +180,6 @@ async def test_links_lead_to_their_cells_and_are_of_one_head_or_all() -> None:
         await explorer.go("decoder.1.self_attention.weights")
         await explorer.press("]")
         screen = await opened(explorer, "K")
-        assert isinstance(screen, LinksScreen)
         await explorer.press("f", "f")
         await filled(explorer, "K")
         assert "layer 1, head 3" in explorer.text
@@ -209,7 +206,6 @@ def test_the_ends_of_a_link_keep_their_positions_however_narrow_the_screen_is() 
 async def test_rollout_by_layer_and_all_heads_by_stack() -> None:
     async with exploring(WIDE, model=str(REFERENCES / "bart"), ids=(0, 5, 6, 2)) as explorer:
         screen = await opened(explorer, "R")
-        assert isinstance(screen, RolloutScreen)
         assert "decoder · after" in explorer.text
         await explorer.press("f")
         assert "encoder · after layer 1" in explorer.text

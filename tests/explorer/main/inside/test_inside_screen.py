@@ -91,8 +91,7 @@ async def test_neighbours_and_heads_are_looked_into_without_leaving():
 async def test_a_gradient_is_looked_into_where_it_is_shown():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("B", "enter", "space", "space", "space", "enter")
-        screen = explorer.app.screen
-        assert isinstance(screen, InsideScreen)
+        screen = explorer.screen(InsideScreen)
         assert screen.spot.gradient
         assert "∂loss/∂" in explorer.text
         assert screen.inside.explanation.recomputed == pytest.approx(screen.inside.explanation.stored, abs=1e-5)
@@ -123,8 +122,7 @@ async def test_the_term_under_the_cursor_stays_there_in_another_width():
     async with exploring(NARROW, model="story", text="Mira and Ben", preferences=Preferences()) as explorer:
         await explorer.go("decoder.1.self_attention.concat")
         await explorer.press("enter")
-        screen = explorer.app.screen
-        assert isinstance(screen, InsideScreen)
+        screen = explorer.screen(InsideScreen)
         led = screen._line().target
         assert led is not None
         async for _ in explorer.sizes(SMALL, WIDE, SMALL, NARROW):

@@ -46,9 +46,7 @@ async def all_computed(explorer: Explorer) -> None:
 
 
 def screen_of(explorer: Explorer) -> CheckpointsScreen:
-    screen = explorer.app.screen
-    assert isinstance(screen, CheckpointsScreen), screen
-    return screen
+    return explorer.screen(CheckpointsScreen)
 
 
 def computed(explorer: Explorer) -> Checkpoints:

@@ -29,9 +29,7 @@ BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d
 
 
 def screen(explorer: Explorer) -> GenerateScreen:
-    shown = explorer.app.screen
-    assert isinstance(shown, GenerateScreen)
-    return shown
+    return explorer.screen(GenerateScreen)
 
 
 def written(explorer: Explorer) -> tuple[int, ...]:

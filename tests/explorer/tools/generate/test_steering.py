@@ -30,9 +30,7 @@ ADDED = "1.output += 0.5*direction('I am happy', 'I am sad')"
 
 
 def screen(explorer: Explorer) -> GenerateScreen:
-    shown = explorer.app.screen
-    assert isinstance(shown, GenerateScreen)
-    return shown
+    return explorer.screen(GenerateScreen)
 
 
 async def steer(explorer: Explorer, written: str = ADDED) -> GenerateScreen:

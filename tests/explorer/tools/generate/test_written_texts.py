@@ -63,9 +63,7 @@ async def test_the_line_writes_what_is_shown(name: str, capsys: pytest.CaptureFi
     async with exploring(NARROW, session=SESSIONS[name]()) as explorer:
         for key in ("W", "space", "space", "space", "y"):
             await explorer.press(key)
-        screen, line = explorer.app.screen, explorer.messages[-1]
-        assert isinstance(screen, GenerateScreen)
-        draft = screen.writing.draft
+        draft, line = explorer.screen(GenerateScreen).writing.draft, explorer.messages[-1]
         written = "".join(token_texts(draft.writer.model, draft.ids)[-3:])
     assert of_shell(line, capsys).strip() == written.strip()
 
@@ -119,9 +117,7 @@ async def test_the_line_writes_what_is_shown_of_a_folder(
         await (set_top_k(explorer, "0") if FOLDERS[name] is drawing else explorer.press("comma", "enter"))
         for key in ("space", "space", "space", "y"):
             await explorer.press(key)
-        screen, line = explorer.app.screen, explorer.messages[-1]
-        assert isinstance(screen, GenerateScreen)
-        state = screen.writing.draft.state
+        state, line = explorer.screen(GenerateScreen).writing.draft.state, explorer.messages[-1]
     first = [json.loads(each) for each in of_shell(line, capsys, "--format", "json").splitlines()[:3]]
     assert [each["id"] for each in first] == list(state.written)
     assert first[0]["position"] == state.prompt

@@ -63,8 +63,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
         await explorer.shown("not the result")
         await explorer.answer(str(path))
         await explorer.shown("survey of story", "highest first", "table 1 of")
-        screen = explorer.app.screen
-        assert isinstance(screen, SurveyScreen)
+        screen = explorer.screen(SurveyScreen)
         while screen.table.measure != "previous":
             await explorer.press("r")
         await explorer.shown("previous · decoder self-attention")
