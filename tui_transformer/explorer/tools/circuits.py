@@ -16,14 +16,7 @@ from tui_transformer.explorer.tools.links import attention_at
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.records import dataclass
-from tui_transformer.views.step_view import (
-    HEAD_MATRICES,
-    Limits,
-    circuit_view,
-    composition_view,
-    scale_for,
-    tile_extremes,
-)
+from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "
@@ -122,8 +115,7 @@ class CircuitsScreen(Overview, tool="circuits"):
 
     def _take(self, shown: Shown) -> None:
         self.shown, view = shown, shown.view
-        values = view.window(range(view.rows.size), range(view.columns.size))
-        limits = tile_extremes(values) if np.isfinite(values).any() else Limits(0.0, 1.0)
+        limits = tile_extremes(view.window(range(view.rows.size), range(view.columns.size)))
         show_map(self, view, scale_for(view.kind, *limits), view.formula)
 
     def texts(self) -> Texts:
