@@ -44,22 +44,22 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_200, 38),
-    "cli": (7_395, 33),
+    "analysis": (8_185, 38),
+    "cli": (7_350, 32),
     "course": (2_820, 37),
-    "diagnosis": (7_175, 28),
+    "diagnosis": (7_160, 28),
     "engine": (7_435, 33),
-    "explorer": (26_575, 122),
+    "explorer": (26_580, 122),
     "features": (1_020, 5),
     "generation": (1_310, 6),
     "guide": (530, 3),
     "learning": (2_300, 11),
     "model": (10_445, 44),
-    "report": (1_405, 8),
+    "report": (1_395, 8),
     "session": (6_625, 29),
     "survey": (1_685, 8),
     "text": (3_335, 17),
-    "views": (3_030, 15),
+    "views": (3_025, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

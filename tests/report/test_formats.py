@@ -27,7 +27,7 @@ from tui_transformer.report.text import EVERYTHING, Page
 from tui_transformer.text.display import cells, visible
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series
 from tui_transformer.views.step_view import Labels, view_of
-from tui_transformer.views.view import RAMPS, Axis, Scale, View
+from tui_transformer.views.view import RAMPS, Axis, View
 
 SCALED = "encoder.0.self_attention.scaled"
 EVIL = ('<&">', "a,b\nc", "\x1b[31m", "字字字字字字字字字字", "‮left", "=1+1", "'", "")
@@ -106,7 +106,7 @@ def test_the_colours_of_weights_reach_to_the_largest_and_those_of_outliers_do_no
 
 def test_the_ends_of_a_scale_are_told_apart() -> None:
     values = np.array([[0.2, 0.2000012]], np.float32)
-    figure = svg.view_svg(_view(values), Scale("sequential", *values.astype(float).ravel()))
+    figure = svg.view_svg(replace(_view(values), kind="sequential", shares=True))
     words = [element.text for element in parsed(figure).iter("{http://www.w3.org/2000/svg}text")]
     assert {"0.2000012", "0.2000006", "0.2"} <= {*words}
     assert min(ends(figure)) >= 0
