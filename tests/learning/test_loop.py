@@ -14,10 +14,11 @@ from runs import small
 
 from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning import loop
 from tui_transformer.learning.data import lines_of
 from tui_transformer.learning.loop import Trainer, inserted, kept, new_trainer, with_dropout
+from tui_transformer.learning.run import Run
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 
@@ -180,6 +181,14 @@ def test_the_weights_of_a_model_that_is_trained_further_are_its_own(tmp_path):
 def test_a_model_that_does_not_fit_the_task_is_refused(tmp_path, task, more, says):
     with pytest.raises(InputError, match=says):
         trainer(tmp_path, task, **more)
+
+
+@pytest.mark.parametrize("model", ["classifiers/electra-discriminator", "classifiers/opt", "sentences/bert"])
+def test_a_model_that_gives_labels_or_vectors_is_refused_before_a_run_is_begun(tmp_path, model):
+    settings = small(tmp_path, "classify", model=str(Path(__file__).parents[1] / model))
+    with pytest.raises(UsageError, match="has no logits of words, which every task learns: name another --model"):
+        Run.start(tmp_path / "run", dataclasses.replace(settings, sizes={}))
+    assert not (tmp_path / "run").exists()
 
 
 # Dropout in a program for training, and nowhere else

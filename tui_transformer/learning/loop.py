@@ -324,8 +324,10 @@ def new_trainer(settings: Settings, lines: Sequence[str]) -> Trainer:
 def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any) -> Trainer:
     """A trainer of this model; `more` is where it stands.
 
-    InputError for one that does not fit the task or has no vocabulary.
+    InputError for one that does not fit the task, or has no logits of words or no vocabulary.
     """
+    if not model.program(2).logits:
+        raise UsageError(f"{model.name} has no logits of words, which every task learns: name another --model")
     masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]
     alone = "decoder" if all(masks) else "encoder"
     wanted, given = task_of(settings.task).architecture, "encoder-decoder" if model.has_decoder else alone
