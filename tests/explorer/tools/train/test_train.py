@@ -140,6 +140,24 @@ async def test_a_run_goes_on_where_it_was_with_its_curves(tmp_path):
     assert [entry["step"] for entry in logged(run)] == [1, 2, 3, 4, 5]
 
 
+async def test_a_run_that_goes_on_says_what_was_measured_before(tmp_path):
+    run = trained(tmp_path, "classify", made=4, batch=16, label_smoothing=0.1)
+    rows = logged(run)
+    ended, validated = (
+        [row for row in rows if row[name] is not None][-1] for name in ("epoch_loss", "validation_loss")
+    )
+    async with training(run) as explorer:
+        for count in range(2):
+            await steps(explorer, count)
+            await explorer.shown(f"epoch          {rows[-1]['epoch'] + count * rows[0]['epoch']:.2f} ")
+            said = re.sub(r" +", " ", explorer.text)
+            assert re.search(
+                rf"last epoch {ended['epoch_loss']:.4f} · \S+ % · epoch {math.floor(ended['epoch'])} ", said
+            )
+            assert re.search(rf"validation {validated['validation_loss']:.4f} · \S+ % · step 4 ", said)
+            assert "perplexity – " in said  # the loss is no cross-entropy of the words alone
+
+
 async def test_training_pauses_goes_on_and_goes_on_while_a_copy_is_explored(tmp_path):
     run = trained(tmp_path, made=0, steps=100_000, save_every=1_000_000)
     async with training(run) as explorer:

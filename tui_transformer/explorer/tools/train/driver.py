@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, reason
@@ -38,8 +38,9 @@ class Status:
         next_rate: That of the next step.
         saved: The step of the newest checkpoint.
         record: What the last step was.
-        epoch: Means over the last whole epoch.
-        measured: The last validation, and the step after which it was.
+        seen: How often all examples have been seen.
+        epoch: Means over the last whole epoch, where they are known.
+        measured: The last validation, and the step after which it was, where it is known.
         seconds: What a step takes lately, everything around it included.
         doing: What else is being done.
     """
@@ -51,6 +52,7 @@ class Status:
     next_rate: float = 0.0
     saved: int | None = None
     record: Record | None = None
+    seen: float = 0.0
     epoch: Epoch | None = None
     measured: tuple[int, Measured] | None = None
     seconds: float = 0.0
@@ -216,7 +218,8 @@ class Training:
             return
         trainer = self.run.trainer
         now = {"step": trainer.step, "steps": trainer.settings.steps, "saved": self.run.saved}
-        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(trainer.step + 1)}
+        seen = trainer.step * trainer.settings.accumulate / trainer.data.order.per_epoch
+        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(trainer.step + 1), "seen": seen}
         self._say(**now, **rates, **changes)
 
     def _open(self) -> None:
@@ -224,6 +227,7 @@ class Training:
         if run.trainer.model.backend.device == "cpu":
             self._turn = lambda work: work()
         self.curves.read(run.folder, run.trainer.step)
+        self.status = replace(self.status, **_last_of(run.folder, run.trainer.step))
         self.snapshots = Snapshots(run.trainer)
         self._rest()
 
@@ -273,7 +277,8 @@ class Training:
         trainer = self.run.trainer
         self._allowed = 0 if trainer.done else self._allowed - 1
         self.curves.add(record, measured)
-        now = replace(self.status, step=record.step, record=record, next_rate=trainer.rate(record.step + 1), doing="")
+        now = replace(self.status, step=record.step, record=record, seen=record.epoch, doing="")
+        now = replace(now, next_rate=trainer.rate(record.step + 1))
         self.status = now if measured is None else replace(now, measured=(record.step, measured))
 
     def _end(self, *, force: bool) -> None:
@@ -284,6 +289,18 @@ class Training:
             self.ending = False
             raise
         self._over = True
+
+
+def _last_of(folder: Path, step: int) -> dict[str, Any]:
+    """The last validation and the last whole epoch that the log of a run has, up to a step."""
+    last: dict[str, Any] = {}
+    for row in logged(folder) if step else ():
+        at, found = row["step"], {name: value for name, value in row.items() if math.isfinite(value)}
+        if at <= step and found.keys() >= {"validation_loss", "validation_accuracy"}:
+            last["measured"] = int(at), Measured(found["validation_loss"], found["validation_accuracy"], 0)
+        if at <= step and found.keys() >= {"epoch", "epoch_loss", "epoch_accuracy"}:
+            last["epoch"] = Epoch(math.floor(found["epoch"]), found["epoch_loss"], found["epoch_accuracy"])
+    return last
 
 
 def plain_names(message: str) -> str:

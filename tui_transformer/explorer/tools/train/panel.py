@@ -269,28 +269,26 @@ def numbers(status: Status, settings: Settings, inks: Inks, width: int) -> Text:
 
 def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     """What the last step was; what is left out first where there is little room comes last."""
-    record, epoch = status.record, status.epoch
-    saved = {"checkpoint": "none yet" if status.saved is None else f"step {status.saved:,}"}
-    if record is None:
-        unknown = dict.fromkeys(("loss", "accuracy", "last epoch", "validation", "gradient norm"), "–")
-        return {**unknown, **saved, "perplexity": "–", "epoch": "0", "tokens": "–"}
-    clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
-    last, held_out = "none yet", "none yet"
+    record, epoch, last, held_out = status.record, status.epoch, "–", "–"
     if epoch is not None:
         last = f"{epoch.loss:.4f} · {in_percent(epoch.accuracy)} · epoch {epoch.number:,}"
     if status.measured is not None:
         step, measured = status.measured
         held_out = f"{measured.loss:.4f} · {in_percent(measured.accuracy)} · step {step:,}"
+    clipped = perplexity = ""
+    if record is not None:
+        clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
+        perplexity = short_number(math.exp(min(record.loss, 700.0)))  # of more it is no number
     return {
-        "loss": f"{record.loss:.4f}",
-        "accuracy": in_percent(record.accuracy),
+        "loss": "–" if record is None else f"{record.loss:.4f}",
+        "accuracy": "–" if record is None else in_percent(record.accuracy),
         "last epoch": last,
         "validation": held_out,
-        "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
-        **saved,
-        "perplexity": short_number(math.exp(min(record.loss, 700.0))),  # of more it is no number
-        "epoch": f"{record.epoch:.2f}",
-        "tokens": f"{record.tokens_per_second:,.0f} a second",
+        "gradient norm": "–" if record is None else f"{short_number(record.gradient_norm)}{clipped}",
+        "checkpoint": "none yet" if status.saved is None else f"step {status.saved:,}",
+        "perplexity": "–" if settings.label_smoothing else perplexity or "–",  # a smoothed loss has none
+        "epoch": f"{status.seen:.2f}",
+        "tokens": "–" if record is None else f"{record.tokens_per_second:,.0f} a second",
     }
 
 
