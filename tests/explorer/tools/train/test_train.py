@@ -312,6 +312,23 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
     assert (tmp_path / "runs/dates/run.json").exists()
 
 
+async def test_the_steps_of_a_run_that_was_named_before_are_not_those_of_a_new_one(begun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(WIDE) as explorer:
+        train.open_from(explorer.parts.port)
+        await explorer.handled()
+        for name, steps in {"run": "6", "run2": "1500", "run ": "6", "runs": "1500"}.items():
+            await explorer.write(name)
+            assert explorer.app.screen.query_one("#steps").value == steps, name
+        explorer.app.screen.query_one("#steps").focus()
+        await explorer.handled()
+        await explorer.write("8")
+        explorer.app.screen.query_one("#folder").focus()
+        await explorer.handled()
+        await explorer.write("run")
+        assert explorer.app.screen.query_one("#steps").value == "8"
+
+
 async def test_every_part_is_reached_at_every_size_also_without_colour(begun, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with training(begun) as explorer:

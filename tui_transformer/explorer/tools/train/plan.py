@@ -207,8 +207,8 @@ class TrainForm(Dialog[Training]):
             run = saved_run(values["folder"])
         except InputError:
             run = None
-        if run is not None and "steps" not in self._own:
-            self._form.put("steps", str(run.steps))
+        if "steps" not in self._own:  # also no longer those of a run that was named before
+            self._form.put("steps", TEXTS[values["text"]].values["steps"] if run is None else str(run.steps))
         for each in FIELDS:
             shown = each.key != "file" or values["text"] == FILE
             if run is not None:  # the others are as they were
