@@ -347,7 +347,8 @@ class Checkpoints:
         with suppress(InputError, OSError):
             settings, _ = read_settings(self.folder)
             if model.tokenizer is not None:
-                return Examples(read_data(settings, lines_of(settings), model.tokenizer)).sample
+                data = read_data(settings, lines_of(settings), model.tokenizer, model.config.start_id)
+                return Examples(data).sample
         return sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")
 
     def leaves_out(self, place: int) -> bool:

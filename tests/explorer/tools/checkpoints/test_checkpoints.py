@@ -6,19 +6,22 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
-from training_runs import trained, training
+from training_runs import settings, trained, training
 
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.checkpoints import Checkpoints, CheckpointsScreen, open_from, open_run
+from tui_transformer.explorer.tools.runs import Examples
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
-from tui_transformer.learning.run import checkpoints
+from tui_transformer.learning.run import Run, checkpoints
 from tui_transformer.model import Model
 from tui_transformer.model.options import Framing, ModelOptions
 from tui_transformer.session.view_state import Measure
@@ -203,6 +206,17 @@ async def test_the_sample_is_explored_and_not_a_sentence_of_the_batch_or_what_wa
         explored = explorer.session
         assert (explored.encoding.ids, explored.decoder_encoding.ids) == (sample.ids, sample.decoder_ids)
         assert (explored.breaks, explored.measure) == ((), None)
+
+
+def test_the_decoder_of_the_sample_begins_as_in_training(tmp_path):
+    name = str(Path(__file__).parents[3] / "references" / "bart")
+    of_run = replace(settings(tmp_path, model=name), sizes={})
+    begun = Run.start(tmp_path / "run", of_run)
+    begun.close()
+    every = Checkpoints.of(begun.folder)
+    sample = every.compute(0, Mock()).sample
+    assert sample == Examples(begun.trainer.data).sample
+    assert sample.decoder_ids[0] == begun.trainer.model.config.start_id != begun.trainer.model.vocabulary.begin_id
 
 
 async def test_over_a_training_another_run_is_stepped_through_and_what_is_explored_is_seen(tmp_path: Path, run: Path):
