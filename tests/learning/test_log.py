@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import math
 import resource
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.log import COLUMNS, Epoch, Epochs, Log, check_new
+from tui_transformer.learning.log import COLUMNS, FORMATS, Epoch, Epochs, Log, check_new
 from tui_transformer.learning.loop import Measured, Record
 
 
@@ -40,6 +41,15 @@ def test_csv_has_a_head_and_a_line_a_step_and_json_the_norms_of_the_layers(tmp_p
     line = json.loads(write(tmp_path / "log.jsonl", [record(1)]))
     assert line["norms"] == {"decoder.0": 1.5}
     assert line["validation_loss"] is None
+
+
+@pytest.mark.parametrize(("loss", "loss_in_json"), [(1e14, 1e14), (math.nan, None)])
+def test_of_a_validation_that_diverged_every_reader_of_json_reads_the_line(tmp_path, loss, loss_in_json):
+    lines = [write(tmp_path / f"log{suffix}", [record(1)], measured=Measured(loss, 0.5, 10)) for suffix in FORMATS]
+    (row,) = csv.DictReader(lines[0].splitlines())
+    assert row["validation_perplexity"] == ("nan" if loss_in_json is None else "inf")
+    line = json.loads(lines[1], parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert (line["validation_loss"], line["validation_perplexity"]) == (loss_in_json, None)
 
 
 @pytest.mark.parametrize("step", [0, 5])

@@ -60,7 +60,9 @@ class Log:
         if self.path.suffix == ".csv":
             csv.writer(line, lineterminator="\n").writerow(fields.values())
         else:
-            line.write(json.dumps(fields | {"norms": dict(record.norms)}) + "\n")
+            odd = [name for name, value in fields.items() if isinstance(value, float) and not math.isfinite(value)]
+            fields |= {**dict.fromkeys(odd), "norms": dict(record.norms)}  # JSON has null in place of what is no number
+            line.write(json.dumps(fields, allow_nan=False) + "\n")
         self._waiting += line.getvalue().encode()
         try:
             end, lines = self._file.seek(0, os.SEEK_END), self._waiting

@@ -59,8 +59,8 @@ class Measured:
 
     @property
     def perplexity(self) -> float:
-        """E to the cross-entropy: among how many words the model is as good as undecided."""
-        return math.exp(min(self.loss, 700.0))
+        """E to the cross-entropy: among how many words the model is as good as undecided. ∞ where that is no number."""
+        return math.inf if self.loss >= math.log(1e308) else math.exp(self.loss)
 
 
 @dataclass(frozen=True)

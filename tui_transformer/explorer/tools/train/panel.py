@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -21,6 +20,7 @@ from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
+from tui_transformer.learning.loop import Measured
 from tui_transformer.learning.settings import Settings
 from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
@@ -278,7 +278,7 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     clipped = perplexity = ""
     if record is not None:
         clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
-        perplexity = short_number(math.exp(min(record.loss, 700.0)))  # of more it is no number
+        perplexity = short_number(Measured(record.loss, record.accuracy, 0).perplexity)
     return {
         "loss": "–" if record is None else f"{record.loss:.4f}",
         "accuracy": "–" if record is None else in_percent(record.accuracy),
