@@ -73,6 +73,14 @@ def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path, 
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("given", ["--tokens characters", "--vocab-size 20", "--split runs", "--case kept"])
+@pytest.mark.parametrize("has", ["--model story", "--vocab english"])
+def test_what_is_of_a_vocabulary_that_is_built_is_not_left_aside(run: Run, text: Path, given: str, has: str) -> None:
+    ended = run("train", str(text), "--task", "next-word", "--out", "run", *has.split(), *given.split(), code=2)
+    said = f"{given.split()[0]} is of a vocabulary that is built, and {has} has its own: leave it out"
+    assert said in ended.err
+
+
 def test_nan_stops_with_its_step_and_leaves_the_checkpoint(run: Run, text: Path, tmp_path: Path) -> None:
     options = ("--task", "next-word", "--out", "run", "--steps", "9", "--warm-up", "0", "--clip", "0", *SMALL)
     ended = run("train", str(text), *options, "--optimizer", "sgd", "--learning-rate", "100000", code=1)

@@ -28,6 +28,7 @@ WITH_FEATURES = (*OF_FEATURES, "file", "recipe", "out", "model", "steps", "batch
 """The options that learning a dictionary of features has."""
 
 OF_A_NEW_MODEL = ("architecture", *SIZES)
+OF_A_NEW_VOCABULARY = ("tokens", "vocab_size", "split", "case")
 FEW_EPOCHS = 100
 """Epochs of a run that are all told."""
 
@@ -149,6 +150,10 @@ class Train:
 
     def _complete(self, out: Path, settings: dict[str, Any]) -> dict[str, Any]:
         """The settings of a new run, with those of a recipe, whose text is written into the run's folder."""
+        has = next((option for option in ("vocab", "model") if settings.get(option)), "")
+        if has and (name := next((name for name in OF_A_NEW_VOCABULARY if name in settings), None)) is not None:
+            own = f"--{has} {visible(settings[has])} has its own"
+            raise UsageError(f"--{name.replace('_', '-')} is of a vocabulary that is built, and {own}: leave it out")
         if self.recipe is None:
             if self.file is None:
                 raise UsageError("FILE is missing: name the text that the model is to learn from")
