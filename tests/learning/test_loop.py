@@ -16,7 +16,7 @@ from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning import loop
-from tui_transformer.learning.data import lines_of
+from tui_transformer.learning.data import lines_of, together
 from tui_transformer.learning.loop import Trainer, inserted, kept, new_trainer, with_dropout
 from tui_transformer.learning.run import Run
 from tui_transformer.learning.tasks import TASKS
@@ -67,6 +67,22 @@ def test_batches_of_a_step_are_as_one_large_batch(tmp_path):
     assert losses(parts) == pytest.approx(losses(whole), rel=1e-10)
     for name in whole.weights:
         np.testing.assert_allclose(parts.weights[name], whole.weights[name], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("pad", ["", "[PAD]\n"])
+def test_a_short_example_is_read_alone_whatever_fills_its_row(tmp_path, pad):
+    words = tmp_path / "words.txt"
+    words.write_text(f"[UNK]\n{pad}[MASK]\nthe\ncat\n", encoding="utf-8")
+    settings = dataclasses.replace(small(tmp_path, "masked-word", vocab=str(words)), length=7, dropout=0.0)
+    made = new_trainer(settings, ["the cat the\n"] * 3)
+    made.model = dataclasses.replace(made.model, config=dataclasses.replace(made.model.config, pad_id=None))
+    rows = [made.data.rows[place] for place in (0, 1)]
+    assert [row.ids.size for row in rows] == [7, 2]
+    losses = []
+    for several in (rows, rows[1:]):
+        trace = made._plain(together(several, made.data.vocabulary.pad_id))
+        losses.append(trace.array(trace.program.logits)[-1, :2])
+    assert np.allclose(losses[0], losses[1], atol=1e-5)
 
 
 def test_a_step_is_recorded(tmp_path):

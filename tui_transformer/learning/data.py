@@ -144,12 +144,16 @@ def _naming(settings: Settings) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Examples as arrays of batch × longest, padded with the pad ID and, in the targets, with −1."""
+    """Examples as arrays of batch × longest, padded with the pad ID and, in the targets, with −1.
+
+    The mask is 1 for every token of the IDs and 0 for padding.
+    """
 
     ids: Host
     targets: Host
     decoder_ids: Host | None
     tokens: int
+    mask: Host | None = None
 
     @property
     def counted(self) -> int:
@@ -163,7 +167,9 @@ def together(rows: Sequence[Row], pad_id: int | None) -> Batch:
     decoder = [row.decoder_ids for row in rows if row.decoder_ids is not None]
     tokens = sum(row.ids.size for row in rows) + sum(ids.size for ids in decoder)
     targets = _padded([row.targets for row in rows], NOT_COUNTED)
-    return Batch(_padded([row.ids for row in rows], pad), targets, _padded(decoder, pad) if decoder else None, tokens)
+    mask = _padded([np.ones_like(row.ids) for row in rows], 0)
+    ids, decoder_ids = _padded([row.ids for row in rows], pad), _padded(decoder, pad) if decoder else None
+    return Batch(ids, targets, decoder_ids, tokens, mask)
 
 
 def _padded(rows: Sequence[Host], value: int) -> Host:

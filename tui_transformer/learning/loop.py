@@ -193,7 +193,9 @@ class Trainer:
         return with_dropout(self._plain(batch), self.settings.dropout, self.settings.seed, number)
 
     def _plain(self, batch: Batch) -> Trace:
-        return self.model.trace(ids=cast("Any", batch.ids), decoder_ids=cast("Any", batch.decoder_ids), budget=0)
+        mask = None if self.data.task.architecture == "decoder" else batch.mask  # there nothing sees padding at the end
+        decoder_ids = cast("Any", batch.decoder_ids)
+        return self.model.trace(ids=cast("Any", batch.ids), mask=mask, decoder_ids=decoder_ids, budget=0)
 
     def update(self, gradients: Mapping[str, Array], rate: float) -> None:
         """Change the weights; only matrices and embeddings decay."""
