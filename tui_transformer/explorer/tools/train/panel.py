@@ -23,7 +23,7 @@ from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.learning.loop import Measured
 from tui_transformer.learning.settings import Settings
 from tui_transformer.report.numbers import clock
-from tui_transformer.text.display import fit, visible
+from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.views.charts import BarChart
 from tui_transformer.views.numbers import share_bar, short_number
 from tui_transformer.views.step_view import Place
@@ -163,11 +163,16 @@ class TrainPanel(Vertical):
         if run is not None and self.query_one("#now").display:
             room = self.query_one("#numbers").size.width
             self._written.write("numbers", numbers(status, run.trainer.settings, inks_of(self.screen), room))
+        key = first_key(self.app, "pane.next")
+        names = [(name, "layers" if name == "norms" else name) for name in self.others]
+        room = self.size.width - 1 - cells(key)
+        while len(names) > 1 and names[0][0] != self.part and sum(len(text) + 2 for _, text in names) > room:
+            del names[0]  # the one that was chosen is always named
         tabs = [
             Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
-            for name, text in ((name, "layers" if name == "norms" else name) for name in self.others)
+            for name, text in names
         ]
-        self._written.write("tabs", Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *tabs))
+        self._written.write("tabs", Content.assemble((key, "bold $accent"), *tabs))
         self.query_one("#problem").set_class(bool(status.problem), "-said")
         self._written.write("problem", visible(status.problem), grows=True)
         if not self._throttle.due() and not everything:
