@@ -91,6 +91,26 @@ def test_a_signal_that_comes_while_an_object_is_taken_down_ends_too(environment,
     assert "ignored" not in ended.stderr
 
 
+LATE = """
+import os
+from functools import partial
+from tui_transformer.cli import main
+
+class Late:
+    __del__ = partial(os.kill, os.getpid(), {:d})
+
+late, main.app = Late(), lambda **_: print("written")
+main.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_when_all_is_done_changes_nothing(environment, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", LATE.format(number)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "written\n", "")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -6,6 +6,7 @@ a signal.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import os
@@ -78,6 +79,8 @@ def _catch_signals() -> None:
     for number in (signal.SIGINT, *ENDING):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, lambda number, _: sys.exit(128 + number))
+            # the last of what is done at the end: a signal behind it would say that all this was not done
+            atexit.register(signal.signal, number, signal.SIG_IGN)
     sys.unraisablehook = _end_again
 
 
