@@ -252,6 +252,44 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused(environment, term, re
     assert reason in ended.stderr
 
 
+BEHIND = """
+import fcntl, os, pty, signal, termios, tty
+from tui_transformer.cli.terminal import escape
+
+typist, terminal = pty.openpty()
+os.dup2(terminal, 0)
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+lines, shell = termios.tcgetattr(0), os.fork()
+if not shell:
+    signal.pause()
+os.setpgid(shell, shell)
+
+def pressed():
+    os.write(typist, b"\\x1b")
+    return key.pressed
+
+with escape() as key:
+    print(pressed())
+    os.tcsetpgrp(0, shell)
+    tty.setcbreak(0)  # as a shell reads a line that is typed
+    print(pressed())
+    os.tcsetpgrp(0, os.getpgrp())
+    termios.tcsetattr(0, termios.TCSAFLUSH, lines)
+    print(pressed())
+    os.tcsetpgrp(0, shell)
+print(bool(termios.tcgetattr(0)[3] & termios.ICANON))
+os.kill(shell, signal.SIGKILL)
+"""
+
+
+def test_what_is_typed_while_a_command_is_in_the_background_is_for_the_shell(environment) -> None:
+    command = [sys.executable, "-c", BEHIND]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout.split(), ended.stderr) == (["True", "False", "True", "False"], "")
+
+
 # Threads
 
 

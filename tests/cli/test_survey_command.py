@@ -157,7 +157,8 @@ def test_progress_says_texts_tokens_speed_and_share():
 
 
 @pytest.mark.parametrize(("keys", "expected"), [(b"\x1b", True), (b"\x1b[A", False), (b"q", False)])
-def test_esc_alone_stops(keys: bytes, expected: bool):
+def test_esc_alone_stops(monkeypatch, keys: bytes, expected: bool):
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())  # as on the terminal of the command
     main, typed = pty.openpty()
     try:
         tty.setcbreak(typed)

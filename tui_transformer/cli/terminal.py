@@ -133,7 +133,24 @@ def stopping() -> Iterator[list[int]]:
 
 def escape_pressed(terminal: int) -> bool:
     """Looks at what was typed since it was asked last; a key that sends more than esc is none."""
+    if not _is_in_front(terminal):
+        return False
+    _take_keys(terminal)  # a shell that had the terminal meanwhile took lines
     return bool(select.select([terminal], [], [], 0)[0]) and os.read(terminal, 1024) == ESCAPE
+
+
+def _take_keys(terminal: int) -> None:
+    """Take keys one by one instead of lines."""
+    import termios
+    import tty
+
+    if termios.tcgetattr(terminal)[3] & termios.ICANON:
+        tty.setcbreak(terminal, termios.TCSADRAIN)
+
+
+def _is_in_front(terminal: int) -> bool:
+    """Whether the keys are for this command: to the shell that put it into the background they are its own."""
+    return os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
 
 
 @contextlib.contextmanager
@@ -144,10 +161,9 @@ def escape(*, taken: bool) -> Iterator[Callable[[], bool]]:
     """
     try:
         import termios
-        import tty
 
         terminal = sys.stdin.fileno()
-        there = not taken and os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
+        there = not taken and _is_in_front(terminal)
     except (ImportError, OSError, ValueError, AttributeError):  # Windows; or no terminal of its own
         there = False
     if not there:
@@ -155,7 +171,8 @@ def escape(*, taken: bool) -> Iterator[Callable[[], bool]]:
         return
     before = termios.tcgetattr(terminal)
     try:
-        tty.setcbreak(terminal)
+        _take_keys(terminal)
         yield partial(escape_pressed, terminal)
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        if _is_in_front(terminal):
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
