@@ -23,6 +23,7 @@ from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import CLICKED, CommandLines, commands_of, hint, without
+from tui_transformer.explorer.shell.keys import UNBOUND, spelled
 from tui_transformer.explorer.shell.preferences import Preferences, preferences_path
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.worker import Background, Worker
@@ -169,16 +170,13 @@ class ExplorerApp(GuardedApp):
             if command.title not in ("Quit", "Keys"):
                 yield command
 
-    def action_command_palette(self) -> None:
-        self._open_palette()
-
     def search_themes(self) -> None:
         """Open the palette of themes."""
         from textual.theme import ThemeProvider
 
-        self._open_palette(providers=[ThemeProvider], placeholder="Search for themes…")
+        self.action_command_palette(providers=[ThemeProvider], placeholder="Search for themes…")
 
-    def _open_palette(self, **options: Any) -> None:
+    def action_command_palette(self, **options: Any) -> None:
         """Open a palette, once, where the terminal has room for it."""
         if not has_room(self.size):
             room = f"{SMALLEST.width} × {SMALLEST.height}"
@@ -202,6 +200,12 @@ class ExplorerApp(GuardedApp):
             screen.open(CardScreen(), lambda wanted: explain() if wanted else None)
         else:
             explain()
+
+    def action_help_quit(self) -> None:
+        """Say which key ends the program, where ctrl+c is pressed."""
+        quits = [key for key, active in self.active_bindings.items() if active.binding.action in ("quit", "app.quit")]
+        if keys := [spelled(key) for key in quits if not key.startswith(UNBOUND)]:
+            self.notify(f"{keys[0]} quits the program", markup=False)
 
     def action_messages(self) -> None:
         from tui_transformer.explorer.shell.pages import MessageScreen

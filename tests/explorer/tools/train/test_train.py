@@ -20,6 +20,7 @@ from driving import MEDIUM, NARROW, WIDE, exploring
 from training_runs import at_rest, screen_of, settings, steps, trained, training, training_of
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.runs import Snapshots
 from tui_transformer.explorer.tools.train import screen as train
 from tui_transformer.explorer.tools.train.panel import LEAST, MOST, SHARE, Throttle
@@ -37,6 +38,16 @@ def begun(tmp_path: Path) -> Path:
 
 def logged(run: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+async def test_ctrl_c_says_which_key_quits(begun):
+    async with training(begun) as explorer:
+        await explorer.press("ctrl+c")
+        assert explorer.messages[-1] == "ctrl+q quits the program"
+    async with exploring(preferences=Preferences(keys={"quit": "left_square_bracket"})) as explorer:
+        await explorer.press("ctrl+c")
+        await explorer.press("g", "m")
+        assert re.search(r"\d  \[ quits the program ", explorer.text)
 
 
 async def test_single_steps_are_those_of_the_loop_are_drawn_and_are_kept_when_one_quits(begun, tmp_path):
