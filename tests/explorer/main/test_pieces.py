@@ -71,3 +71,16 @@ async def test_a_part_of_the_sentence_is_selected_with_the_mouse_and_seen_as_suc
 
 def strip_at(explorer, line: int):
     return explorer.app.screen._compositor.render_strips()[line]
+
+
+async def test_the_token_that_is_clicked_behind_accents_and_parts_of_an_emoji_is_the_one_that_stands_there() -> None:
+    async with exploring(
+        WIDE, model="question", text="👍🏽 the me\u0301me\u0301 fox the map", at="embedding.output"
+    ) as explorer:
+        pane = explorer.main.query_one(SentencePane)
+        left, top = pane.content_region.offset
+        for column, row in ((3, 0), (12, 2), (16, 3), (20, 4), (7, 1)):
+            assert pane.render_line(0).text.startswith("👍🏽 the me\u0301me\u0301 fox the map")
+            await explorer.pilot.click(offset=(left + column, top))
+            await explorer.settled()
+            assert explorer.position.place.row == row, column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -212,11 +213,10 @@ class SentencePane(DrawnWidget, can_focus=True):
             chips = self._chip_places(sentence)
             return next((place for place, left, width in chips if left <= x < left + width), None)
         first, text = self._first_shown(sentence), sentence.encoding.text
-        at = sentence.encoding.tokens[first].start if first else 0
-        x -= 2 * (first > 0)
-        while at < len(text) and x >= cell_len(visible(text[at])):
-            x -= cell_len(visible(text[at]))
-            at += 1
+        begin, x = sentence.encoding.tokens[first].start if first else 0, x - 2 * (first > 0)
+        # of a whole text: an accent or a part of an emoji takes no column, but alone it would
+        ends = range(begin + 1, len(text) + 1)
+        at = begin + bisect_right(ends, x, key=lambda end: cell_len(visible(text[begin:end])))
         return next((place for place, token in sentence.since(first) if token.start <= at < token.end), None)
 
     def _lines(self) -> list[int]:
