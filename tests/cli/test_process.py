@@ -253,7 +253,7 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused(environment, term, re
 
 
 BEHIND = """
-import fcntl, os, pty, signal, termios, tty
+import fcntl, os, pty, signal, termios, time, tty
 from tui_transformer.cli.terminal import escape
 
 typist, terminal = pty.openpty()
@@ -268,7 +268,7 @@ os.setpgid(shell, shell)
 
 def pressed():
     os.write(typist, b"\\x1b")
-    return key.pressed
+    return any(key.pressed or time.sleep(0.01) for _ in range(50))  # what is typed comes a moment later
 
 with escape() as key:
     print(pressed())
