@@ -156,6 +156,26 @@ def test_messages_that_cannot_be_written_leave_the_code_as_it_is(environment, ar
         assert _shell(environment, f"</dev/null {streams}", *arguments).returncode == code
 
 
+GONE = """
+import sys
+from contextlib import suppress
+from tui_transformer.cli import main
+
+def draw(**_):
+    with suppress(OSError):
+        sys.stderr.write("what was drawn last")
+    return 129
+
+main.app = draw
+main.main()
+"""
+
+
+def test_a_terminal_that_is_gone_leaves_the_code_as_it_is(environment) -> None:
+    line = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, "-c", GONE]
+    assert subprocess.run(line, env={**environment, "PYTHONUNBUFFERED": ""}, timeout=60, check=False).returncode == 129
+
+
 def test_standard_input_that_is_closed_has_no_texts(environment, tmp_path) -> None:
     arguments = ("survey", "-", "--model", "story", "--measure", "entropy", "--out", str(tmp_path / "a.csv"))
     ended = _shell(environment, "<&-", *arguments)

@@ -54,6 +54,12 @@ def main() -> NoReturn:
         raise
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
         _fail_by_mistake(error)
+    try:
+        sys.stderr.flush()
+    except OSError:  # of a terminal that is gone: Python would end with a code of its own
+        from tui_transformer.cli.output import discard_output
+
+        discard_output(sys.stderr)
     sys.exit(code)
 
 
