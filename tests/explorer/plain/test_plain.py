@@ -96,6 +96,8 @@ def test_lines_are_keys_counts_or_commands(line, meaning):
         "head 9",
         "head -1",
         "cell 1",
+        "row 9",
+        "cell 0 9",
         "row x",
         "row 1.",
         ":nowhere",
@@ -244,6 +246,14 @@ def test_the_vocabulary_begins_with_the_words_of_the_sentence(reader):
     assert typed(reader, ":vocabulary").partition(": ")[2].startswith("word where, ID 12, in the sentence;")
     assert "row 8 of 123: word [PAD], ID 0;" in typed(reader, "8j")
     assert "row where @0: 12;" in typed(reader, "k", "8k", "next")
+
+
+@pytest.mark.parametrize(("stop", "line"), [("vocabulary", "row 123"), ("tokens", "row 9"), (WEIGHTS, "column 9")])
+def test_a_row_or_column_that_is_not_there_is_refused(reader, stop, line):
+    side, number = line.split()
+    typed(reader, f":{stop}", f"{side} {int(number) - 1}")
+    with pytest.raises(InputError, match=f"there is no {line}: {side}s go from 0 to {int(number) - 1}"):
+        typed(reader, line)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from tui_transformer.explorer.plain.sentences import (
     matrix_of,
     row_of,
     sentence_changed,
+    sizes_at,
     words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
@@ -131,9 +132,11 @@ class Reader:
         numbers = [int(each) for each in words if re.fullmatch("[0-9]{1,9}", each)]
         if not len(words) == len(numbers) == len(sides):
             raise InputError(f"{typed.meaning} needs {' and '.join(sides)} as numbers from 0")
-        if typed.meaning == "head" and numbers[0] >= (heads := heads_at(self.explored)):
-            raise InputError(f"there is no head {numbers[0]}: heads go from 0 to {heads - 1}")
-        return self._place(**dict(zip(sides, numbers, strict=True)))
+        sizes, wanted = sizes_at(self.explored), dict(zip(sides, numbers, strict=True))
+        for side, number in wanted.items():
+            if number >= sizes[side]:
+                raise InputError(f"there is no {side} {number}: {side}s go from 0 to {sizes[side] - 1}")
+        return self._place(**wanted)
 
     def _go_to(self, typed: Typed) -> str:
         session, position = self.explored.session, self.explored.position

@@ -85,6 +85,14 @@ def heads_at(explored: Exploration) -> int:
     return axes[0].size if len(axes) == 3 else 1
 
 
+def sizes_at(explored: Exploration) -> Mapping[str, int]:
+    """Heads, rows and columns of the step; of words, which are one column, there may be no row."""
+    view = matrix_of(explored)
+    if view is not None:
+        return {"head": heads_at(explored), "row": view.rows.size, "column": view.columns.size}
+    return {"head": 1, "row": ROWS_OF_WORDS[explored.position.stop](explored.session), "column": 1}
+
+
 def matrix_of(explored: Exploration) -> View | None:
     """The matrix of the position, whose cell is moved inside it; None for words."""
     session, position = explored.session, explored.position
@@ -182,6 +190,12 @@ OF_WORDS: Mapping[str, Callable[[Exploration, str], Description]] = {
     LOSS: _of_loss,
 }
 """Stops that are words."""
+
+ROWS_OF_WORDS: Mapping[str, Callable[[Session], int]] = {
+    VOCABULARY: lambda session: 0 if session.model.vocabulary is None else session.model.vocabulary.size,
+    TEXT: lambda session: len((session.decoder_encoding or session.encoding).tokens),
+    LOSS: lambda session: len(session.loss_targets),
+}
 
 
 def answer_changed(before: Session, after: Session) -> str:
