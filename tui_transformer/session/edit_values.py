@@ -96,6 +96,8 @@ def terms_of(name: str, text: str, most: int) -> Iterator[Term]:
         factor, at, what = -factor if match["sign"] == "-" else factor, match.end(), match["what"]
         if match["number"] is not None:
             yield Term(factor, name, what, np.asarray(float(match["number"])))
+        elif match["file"] is not None and match["file"].casefold() == "nan":
+            raise UsageError(f"{name} can be changed by a number, not by NaN")
         elif match["file"] is not None:
             yield Term(factor, name, what, _array(match["file"], most))
         elif match["texts"] is not None:
