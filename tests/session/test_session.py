@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -10,6 +11,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.edit_format import written
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
 from tui_transformer.views.step_view import view_of
@@ -145,3 +147,15 @@ def test_a_stop_of_a_tour_without_a_sentence_leaves_what_is_read_as_it_is():
     of_many = open_session(ModelOptions("dates", device="cpu"), "5 may", None).with_batch(("5 may", "12 april"))
     there = of_many.for_tour(Stop("a", "A", "a", "tokens", target="20"))
     assert (there.batch, there.encoding.ids) == (of_many.batch, of_many.encoding.ids)
+
+
+def test_a_stop_of_a_tour_with_a_sentence_is_of_that_sentence_alone():
+    bert = ModelOptions(str(REFERENCES / "bert"), device="cpu")
+    there = open_session(bert, "The waves", None, pair="a shore").for_tour(Stop("a", "A", "a", "tokens", sentence="a"))
+    assert there.encoding.ids == open_session(bert, "a", None).encoding.ids
+
+
+@pytest.mark.parametrize("value", ["nan", "-2*NaN"])
+def test_a_step_is_changed_by_no_nan_and_no_file_is_looked_for(question: Session, value):
+    with pytest.raises(InputError, match=f"{WEIGHTS} can be changed by a number, not by NaN"):
+        written(question.base.program, f"{WEIGHTS} *= {value}")

@@ -310,7 +310,8 @@ class Session(Sentences):
         if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
             changes["positions"] = stop.positions
         if stop.sentence is not None:
-            read = {"text": stop.sentence, "ids": None, "mask": None, "batch": (), "item": 0, "framing": PLAIN}
+            read = {"text": stop.sentence, "ids": None, "mask": None, "batch": (), "item": 0}
+            read |= {"framing": PLAIN, "pair": None}
         if stop.target is not None:
             read |= {"decoder_text": stop.target, "decoder_ids": None}
         if not changes and all(getattr(self, name) == value for name, value in read.items()):

@@ -214,8 +214,8 @@ def _left_out(session: Session, stop: Stop) -> Iterator[str]:
         yield "the gradients left out: a lecture leads forward"
     if session.framing.bracket:
         yield "the begin and end words left out: rows of the sentence alone are counted"
-    if session.pair is not None:
-        yield "the second sentence left out: open the lecture with --text-pair"
+    if session.pair is not None and stop.sentence is not None:
+        yield "the second sentence left out: rows of the sentence alone are counted"
     if session.mask_read is not None and stop.sentence is not None:
         yield "the mask left out: rows of the sentence alone are counted"
 
