@@ -129,6 +129,17 @@ def test_a_sentence_on_which_it_matters_is_one_of_the_models_own_and_true():
     assert none.said == f"no sentence found on which it matters, of {MOST} tried"
 
 
+def test_in_a_batch_other_sentences_are_padded_as_this_one_is():
+    session = opened("question").with_batch(("where is it ?", "where did the old sailor hide the map ?"))
+    made = Broken.read("no-mask")
+    found = Examples(session).search(made, silent)
+    assert found.tried
+    if found.pair is not None:
+        there = session.with_text(found.pair[0])
+        assert str(answer(there)) == str(found.was)
+        assert str(answer(there.with_breaks("no-mask"))) == str(found.becomes)
+
+
 def test_other_sentences_take_no_more_memory_than_is_said(monkeypatch):
     monkeypatch.setattr(other_sentences, "MOST", 6)
     session, made = opened("dates"), Broken.read("naive-softmax")

@@ -193,12 +193,12 @@ class Examples:
     _kept: dict[Pair, Session] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _alone(self) -> Session:
-        return replace(self.session, batch=(), item=0, overlay=NOTHING, targets=None)
+    def _forward(self) -> Session:
+        return replace(self.session, overlay=NOTHING, targets=None)
 
     @cached_property
     def _pairs(self) -> tuple[Pair, ...]:
-        return tuple(examples(self._alone)) if self._alone.model.config.vocab_size else ()
+        return tuple(examples(self._forward)) if self._forward.model.config.vocab_size else ()
 
     def search(self, made: Broken, report: Report) -> Elsewhere:
         """The first sentence on which a break turns the answer; else that on which it moves most, if it matters."""
@@ -219,7 +219,7 @@ class Examples:
     def _session(self, pair: Pair) -> Session | None:
         if pair in self._kept:
             return self._kept[pair]
-        other = tried(self._alone, pair)
+        other = tried(self._forward, pair)
         if other is not None and sum(map(other.base.program.flops, other.base.program.steps)) <= SMALL:
             bytes_with_it = sum(each.base.plan.bytes for each in (other, *self._kept.values()))
             if bytes_with_it <= MOST_KEPT:

@@ -113,7 +113,7 @@ def _readable(session: Session) -> Iterator[str]:
 
 
 def tried(session: Session, pair: Pair) -> Session | None:
-    """The session on another sentence alone; None where the model cannot read it."""
+    """The session on another sentence, in its place in a batch; None where the model cannot read it."""
     text, target = pair
     try:
         other = session.with_text(text)
