@@ -90,6 +90,18 @@ def test_a_target_sets_exactly_its_cells(text, step, index, mean):
     np.testing.assert_allclose(edited[step], wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("of_one", [False, True])
+def test_the_means_of_a_layer_are_those_of_the_pass_before_any_of_it_was_set(of_one):
+    trace, target = post_norm(), parse("layer:encoder.1")
+    edits = target.edits(trace.program, mean=True)
+    edited = trace.edited(edits) if of_one else trace.edited_each([edits, edits]).sentence(1)
+    for name in target.steps(trace.program):
+        means = trace[name].mean(axis=0, keepdims=True)
+        np.testing.assert_allclose(edited[name], np.broadcast_to(means, trace[name].shape), rtol=1e-12)
+    one_by_one = trace.edited(edits[:1]).edited(edits[1:])
+    np.testing.assert_array_equal(edited["encoder.1.output"], one_by_one["encoder.1.output"])
+
+
 def test_what_does_not_exist_is_named_and_a_model_without_such_parts_says_so():
     for text, says in (
         ("head:encoder.0.self_attention:8", r"context has no head 8: use 0 to 7"),

@@ -149,7 +149,7 @@ class Edit(Setting):
 class Ablate(Setting):
     """A region of a step set to 0, or every column of it to its mean over the positions (padding left out).
 
-    The mean is that of the values before the change, of the same head and column, and a constant to gradients.
+    The mean is that of the values before all changes, of the same head and column, and a constant to gradients.
     """
 
     name: str
@@ -157,6 +157,8 @@ class Ablate(Setting):
     mean: bool = False
     counted: Host | None = field(default=None, compare=False, repr=False)
     """Batch × rows: the positions that the mean is over; filled in by `placed`."""
+    read: Callable[[Region], Host] | None = field(default=None, compare=False, repr=False)
+    """The values before all changes, where others change them; filled in by `with_means`."""
 
     @property
     def how(self) -> str:
@@ -179,6 +181,8 @@ class Ablate(Setting):
             array[place] = 0.0
             return
         lines = array[inside(_all_rows(self.region, counted), region)]
+        if self.read is not None:
+            lines = backend.floats(self.read(_all_rows(overlap(self.region, region), counted)))
         mask = backend.booleans(counted).reshape(len(counted), *(1,) * (len(region) - 2), -1, 1)
         count = backend.floats(counted.sum(axis=1)).reshape(len(counted), *(1,) * len(region))
         array[place] = backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
@@ -323,10 +327,24 @@ def of_sentence(change: Change, item: int) -> Change | None:
     if isinstance(change, OfSentence):
         return change.change if change.item == item else None
     if isinstance(change, Ablate) and change.counted is not None and len(change.counted) > 1:
-        return replace(change, counted=change.counted[item : item + 1])
+        read = None if change.read is None else partial(_of_item, change.read, item)
+        return replace(change, counted=change.counted[item : item + 1], read=read)
     if isinstance(change, Patch):
         return replace(change, read=partial(_of_item, change.read, item))
     return change
+
+
+def with_means(changes: Sequence[Change], origin: Traced) -> Iterator[Change]:
+    """Placed changes, of which those to a mean read a trace without changes where others of the sentence reach them."""
+    for change in changes:
+        own = change.change if isinstance(change, OfSentence) else change
+        if isinstance(own, Ablate) and own.counted is not None:
+            item = getattr(change, "item", None)
+            others = [each.name for each in changes if each is not change and getattr(each, "item", item) == item]
+            if others and own.name in origin.program.downstream(others):
+                own = replace(own, read=partial(_elsewhere, origin, own.name))
+                change = replace(change, change=own) if isinstance(change, OfSentence) else own
+        yield change
 
 
 def changes_of(changes: Iterable[Change], name: str, region: Region) -> list[Change]:

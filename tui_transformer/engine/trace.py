@@ -16,7 +16,7 @@ from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.compact import StoredMatrix, dense, some_of
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence, single
+from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence, single, with_means
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
 from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.names import find
@@ -344,7 +344,8 @@ class Trace(Mapping[str, Host]):
         origin = self.base or self
         placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in single(edits, self.program)))
         budget = origin.budget if budget is None else budget
-        return replace(origin, givens=givens, budget=budget, edits=placed, base=origin, _held={})
+        edits = tuple(with_means(placed, origin))
+        return replace(origin, givens=givens, budget=budget, edits=edits, base=origin, _held={})
 
     # Handing out
 
