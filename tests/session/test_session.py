@@ -159,3 +159,11 @@ def test_a_stop_of_a_tour_with_a_sentence_is_of_that_sentence_alone():
 def test_a_step_is_changed_by_no_nan_and_no_file_is_looked_for(question: Session, value):
     with pytest.raises(InputError, match=f"{WEIGHTS} can be changed by a number, not by NaN"):
         written(question.base.program, f"{WEIGHTS} *= {value}")
+
+
+def test_a_step_that_is_there_only_in_a_broken_model_can_be_edited_beside_the_unbroken_one(question: Session):
+    name = "encoder.0.self_attention.residual_stream"
+    edited = question.with_breaks("no-residual").with_edits(Edit(name, (1, 1), 5.0))
+    assert edited.trace[name][1, 1] == 5.0
+    assert edited.other.edits == ()
+    assert np.array_equal(edited.other.trace["output.logits"], question.trace["output.logits"])

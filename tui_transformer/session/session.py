@@ -180,7 +180,7 @@ class Session(Sentences):
         if overlay.model is not None:
             same = _with_what_it_has(replace(same, model=overlay.model))
         elif overlay.whole:
-            return replace(same, breaks=())
+            return _with_what_it_has(replace(same, breaks=()))
         elif overlay.text is None:
             return replace(same, given=self.cache.keeping("tokens"))
         return same if overlay.text is None else same.with_text(overlay.text)
