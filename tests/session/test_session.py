@@ -11,7 +11,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session.edit_format import written
+from tui_transformer.session.edit_format import as_written, written
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
 from tui_transformer.views.step_view import view_of
@@ -167,3 +167,13 @@ def test_a_step_that_is_there_only_in_a_broken_model_can_be_edited_beside_the_un
     assert edited.trace[name][1, 1] == 5.0
     assert edited.other.edits == ()
     assert np.array_equal(edited.other.trace["output.logits"], question.trace["output.logits"])
+
+
+def test_an_edit_of_every_row_is_written_as_one_on_a_sentence_of_another_length(question: Session):
+    edit = written(question.base.program, "embedding.output[:, 28] *= 0.5").change(question.model)
+    for text in ("who did it ?", "who did it ? who did it ? where is the map ?"):
+        other = question.with_edits(edit).with_text(text)
+        (line,) = (as_written(each, other.base.program) for each in other.edits)
+        again = question.with_text(text)
+        again = again.with_edits(written(again.base.program, line).change(again.model))
+        assert np.array_equal(again.trace["output.logits"], other.trace["output.logits"])

@@ -265,6 +265,7 @@ def as_written(change: Change, program: Program) -> str | None:
     """`encoder.0.self_attention.context[2] = 0`; None where it holds more than can be written in a line."""
     if isinstance(change, Edit):
         return f"{change.name}[{', '.join(map(str, change.index))}] = {change.value!r}"
+    change = change.placed(program, {})  # its cells may be those of another sentence
     cells = [
         ":" if len(part) == size else str(part.start) if len(part) == 1 else f"{part.start}:{part.stop}"
         for part, size in zip(change.region, program.shape(change.name), strict=True)
