@@ -318,3 +318,12 @@ def test_the_remainder_of_experts_is_said_to_hold_their_jumps(run: Run) -> None:
     assert "· with the jumps where a token goes to another expert" in run("attribute", *ids, "--points", "2").out
     gpt2 = ("--model", str(REFERENCES / "gpt2"), *ids[2:])
     assert "another expert" not in run("attribute", *gpt2, "--points", "2").out
+
+
+def test_of_a_classifier_of_sentences_it_is_said_which_step_is_read(run: Run) -> None:
+    given = ("--model", str(REFERENCES.parent / "classifiers/bart"), "--ids", "5,6,7,8")
+    lines = run("ablate", *given, code=0).out.splitlines()
+    assert lines[0] == "each set to 0, alone; decoder.1.feed_forward.norm is read at positions 0 to 3"
+    (line,) = (line for line in lines if "head:decoder.1.cross_attention:2" in line)
+    said = run("ablate", "head:decoder.1.cross_attention:2", *given, code=0).out
+    assert said.endswith(f"\nrelative change of decoder.1.feed_forward.norm at positions 0 to 3: {line.split()[-1]}\n")

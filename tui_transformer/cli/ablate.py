@@ -83,7 +83,7 @@ class Ablate(Featured):
 
     def _rank(self, session: Session) -> None:
         """Write every target with the effect of ablating it alone, the largest first."""
-        from tui_transformer.analysis.effects import by_size, effects
+        from tui_transformer.analysis.effects import answer_step, by_size, effects
         from tui_transformer.cli.metrics import answers, chosen, effect_data, positions_of, where
         from tui_transformer.engine.targets import every
 
@@ -102,7 +102,8 @@ class Ablate(Featured):
         likely = list(answers(session, trace, positions))
         if self.format == "text":
             read = "every position" if metric is not None and metric.targets else where(session, positions)
-            emit([f"each set to {self._set_to()}, alone; the answer is read at {read}\n"])
+            read = f"{'the answer' if likely or said else answer_step(trace)} is read at {read}"
+            emit([f"each set to {self._set_to()}, alone; {read}\n"])
             emit(_ranking(ranked, said, likely))
             return
         data = {

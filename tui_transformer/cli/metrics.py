@@ -215,7 +215,8 @@ def emit_experiment(
     if form == "text":
         emit(f"{visible(line)}\n" for line in what)
         emit(_steps_as_text(steps))
-        emit(_answers_as_text(where(session, positions), pairs, measured, said))
+        read = "" if pairs else f"of {answer_step(trace)} at "
+        emit(_answers_as_text(read + where(session, positions), pairs, measured, said))
         return
     emit_json(
         {
@@ -238,7 +239,7 @@ def _steps_as_text(steps: Sequence[Difference]) -> Iterator[str]:
 def _answers_as_text(place: str, pairs: Sequence[tuple[Answer, Answer]], effect: Effect, metric: str) -> Iterator[str]:
     """At one position the most likely tokens before and after, else the first of each; and what that measures."""
     if not pairs:
-        yield f"relative change at {place}: {effect.relative:.4g}\n"
+        yield f"relative change {place}: {effect.relative:.4g}\n"
         return
     rows: list[tuple[str, ...]] = [("position", "token", "before", "", "after", "")]
     if len(pairs) == 1:
