@@ -94,29 +94,33 @@ def suitable(session: Session, where: str) -> Lecture:
         session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
     session = with_features(session, told)
     for stop in told.stops:
-        where = f"{told.path or told.name}: [{stop.name}]"
-        with _said_of(f"{where} breaks"):
-            break_titles(stop.breaks)
-        for field in READ if told.path is not None else ():
-            with _said_of(f"{where} {field}"):
-                alone = Stop(stop.name, stop.title, stop.text, stop.step, **{field: getattr(stop, field)})
-                session.for_tour(alone)
-        there = session.for_tour(stop) if told.path is not None or stop.edits or stop.breaks else session
-        there = there.with_breaks(*stop.breaks) if stop.breaks else there
-        broken = there.trace.program
-        names = (*session.stops, *there.forward_stops, *broken.weights, *broken.by_name, *broken.aliases)
-        if not matching(names, stop.step):
-            raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
-        with _said_of(f"{where} ablate"):
-            for target in stop.ablate:
-                parse(target).edits(broken)
-        with _said_of(f"{where} edits"):
-            for text in stop.edits:
-                written(broken, text).place.placed(there.base.program, there.base.givens)
-        if told.path is not None:
-            _check_cell(there, stop, where)
-            _check_answers(there, stop, where)
+        check_stop(session, stop, f"{told.path or told.name}: [{stop.name}]", of_file=told.path is not None)
     return told
+
+
+def check_stop(session: Session, stop: Stop, where: str, *, of_file: bool = True) -> None:
+    """Refuse a stop that leads where the model has nothing; the line begins with `where`, and names the field."""
+    with _said_of(f"{where} breaks"):
+        break_titles(stop.breaks)
+    for field in READ if of_file else ():
+        with _said_of(f"{where} {field}"):
+            alone = Stop(stop.name, stop.title, stop.text, stop.step, **{field: getattr(stop, field)})
+            session.for_tour(alone)
+    there = session.for_tour(stop) if of_file or stop.edits or stop.breaks else session
+    there = there.with_breaks(*stop.breaks) if stop.breaks else there
+    broken = there.trace.program
+    names = (*session.stops, *there.forward_stops, *broken.weights, *broken.by_name, *broken.aliases)
+    if not matching(names, stop.step):
+        raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
+    with _said_of(f"{where} ablate"):
+        for target in stop.ablate:
+            parse(target).edits(broken)
+    with _said_of(f"{where} edits"):
+        for text in stop.edits:
+            written(broken, text).place.placed(there.base.program, there.base.givens)
+    if of_file:
+        _check_cell(there, stop, where)
+        _check_answers(there, stop, where)
 
 
 def _check_cell(there: Session, stop: Stop, where: str) -> None:

@@ -78,6 +78,18 @@ async def test_a_bookmark_says_what_of_the_input_it_does_not_keep(tmp_path, said
         assert f"; {said}" in explorer.messages[-1]
 
 
+@pytest.mark.parametrize("said", [*LEFT_OUT][:2])
+async def test_a_place_that_a_lecture_cannot_lead_to_is_not_bookmarked(tmp_path, said):
+    async with exploring(WIDE, session=LEFT_OUT[said]()) as explorer:
+        last = len(explorer.session.encoding.ids) - 1
+        await explorer.go("tokens", 0, last, 0)
+        await explorer.prompt("ctrl+b", str(tmp_path / "mine.toml"))
+        await explorer.press("enter")
+        where = f"as a lecture reads the sentence alone: the row: tokens has no row {last}: use 0 to"
+        assert where in " ".join((explorer.text, *explorer.messages)).replace("\n", " ")
+        assert not (tmp_path / "mine.toml").exists()
+
+
 LECTURE = """
 [about]
 question = "Why?"

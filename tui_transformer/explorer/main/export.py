@@ -33,6 +33,8 @@ from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
 from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.tour_stop import check_stop
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.text.display import visible
 from tui_transformer.views.charts import Chart
 from tui_transformer.views.view import View
@@ -131,6 +133,7 @@ class Export:
 
         def write(notes: str) -> None:
             stop = stop_at(session, position, notes.strip())
+            _check(session, stop)
             count = with_stop(path_of(name), stop)
             self._lecture = name
             said = (f"stop {count} of {name}: {stop_title(session, position.stop)}", *_left_out(session, stop))
@@ -179,6 +182,15 @@ def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
         features=_has_own_features(session),
         notes=notes,
     )
+
+
+def _check(session: Session, stop: Stop) -> None:
+    """Refuse a stop whose place, or whose edits, are of what a lecture leaves out: of padding, of a second sentence."""
+    alone = (session.with_breaks() if session.breaks else session).unedited.with_overlay(NOTHING)
+    try:
+        check_stop(alone, stop, "the")
+    except InputError as error:
+        raise InputError(f"not bookmarked, as a lecture reads the sentence alone: {error}") from error
 
 
 def _sentence(session: Session) -> str | None:
