@@ -12,8 +12,8 @@ has one:
 - `direction(SOME, OTHERS)`: the mean of the step at the last token of some texts less that of others, each a text in
   quotes or a file of lines; with `, mean` or a number behind them at all tokens, or at that one.
 
-`= mean` alone sets every column to its mean over the positions, and `-= along(VALUE)` takes out the component along a
-vector.
+`= mean` alone sets every column to its mean over the positions, as it is without edits, and `-= along(VALUE)` takes out
+the component along a vector.
 """
 
 from __future__ import annotations
