@@ -16,7 +16,7 @@ from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights, side_by_side
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits, products_of_one
+from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits, products_of_one, writes
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import State, Writer
@@ -103,6 +103,12 @@ def test_cells_of_a_cached_pass_are_explained(passed):
 def test_an_encoder_does_not_write():
     with pytest.raises(InputError, match="does not write"):
         kept_steps(Model.load(REFERENCES / "bert").program(3))
+
+
+@pytest.mark.parametrize("folder", ["bart", "opt", "t5", "bart-answers"])
+def test_a_decoder_with_logits_for_labels_does_not_write(folder: str) -> None:
+    model = Model.load(REFERENCES.parent / "classifiers" / folder)
+    assert not writes(model.trace(ids=[5, 6, 7]).program)
 
 
 @pytest.mark.parametrize("left", [True, False])

@@ -63,9 +63,9 @@ def is_cross(name: str) -> bool:
 
 @by_program
 def writes(program: Program) -> bool:
-    """True if a model can write on: an attention of it is causal, and it has logits for the next token."""
+    """True if a model can write on: an attention of it is causal, and it has logits of words for the next token."""
     causal = any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
-    return causal and LOGITS in program.by_name
+    return causal and bool(program.logits)
 
 
 @by_program
