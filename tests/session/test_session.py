@@ -12,7 +12,9 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.edit_format import as_written, written
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
+from tui_transformer.session.softmax_row import scores_row
 from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
 from tui_transformer.views.step_view import view_of
 
@@ -177,3 +179,13 @@ def test_an_edit_of_every_row_is_written_as_one_on_a_sentence_of_another_length(
         again = question.with_text(text)
         again = again.with_edits(written(again.base.program, line).change(again.model))
         assert np.array_equal(again.trace["output.logits"], other.trace["output.logits"])
+
+
+def test_the_labels_of_a_sentence_have_a_softmax_and_no_mean_over_positions():
+    session = open_session(ModelOptions(str(REFERENCES.parent / "classifiers/opt"), device="cpu"), None, (5, 6, 7))
+    row = scores_row(session, Position("output.probabilities"))
+    assert row is not None
+    assert row.where == "output.probabilities"
+    assert np.array_equal(row.scores(session), session.trace["output.logits"])
+    with pytest.raises(InputError, match="output.logits has no rows: it has no mean over positions"):
+        session.with_edits(written(session.base.program, "output.logits = mean").change(session.model))

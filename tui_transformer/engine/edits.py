@@ -167,8 +167,9 @@ class Ablate(Setting):
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers, or without a mean in a weight."""
         name = checked_region(program, self.name, self.region)
-        if self.mean and name in program.weights:
-            raise InputError(f"{name} is a weight: it has no mean over positions")
+        if self.mean and (name in program.weights or len(program.axes(name)) < 2):
+            what = "is a weight" if name in program.weights else "has no rows"
+            raise InputError(f"{name} {what}: it has no mean over positions")
         return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
 
     def widen(self, region: Region) -> Region:

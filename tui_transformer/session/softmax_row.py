@@ -117,12 +117,14 @@ def scores_row(session: Session, position: Position) -> ScoresRow | None:
     step = next((step for step in steps if step.name == own), near)
     if step is None:
         return None
-    *heads, rows, columns = program.axes(step.inputs[0])
-    row = min(place.row, rows.size - 1)
+    *before, columns = program.axes(step.inputs[0])
+    heads, rows = before[:-1], before[-1:]  # the labels of a sentence have no rows
+    at = [min(place.row, axis.size - 1) for axis in rows]
     numbers = [min(place.head, axis.size - 1) for axis in heads]
     head = "".join(f" · head {number} of {axis.size}" for number, axis in zip(numbers, heads, strict=True))
-    where = f"{step.name}{head} · row {row} {session.labels.of(rows)(row)}"
-    region = (*(range(at, at + 1) for at in (*numbers, row)), range(columns.size))
+    row = "".join(f" · row {number} {session.labels.of(axis)(number)}" for number, axis in zip(at, rows, strict=True))
+    where = f"{step.name}{head}{row}"
+    region = (*(range(each, each + 1) for each in (*numbers, *at)), range(columns.size))
     return ScoresRow(step, region, columns, where)
 
 
