@@ -187,5 +187,5 @@ def test_the_labels_of_a_sentence_have_a_softmax_and_no_mean_over_positions():
     assert row is not None
     assert row.where == "output.probabilities"
     assert np.array_equal(row.scores(session), session.trace["output.logits"])
-    with pytest.raises(InputError, match="output.logits has no rows: it has no mean over positions"):
+    with pytest.raises(InputError, match="logits has no rows: it has no mean over positions"):
         session.with_edits(written(session.base.program, "output.logits = mean").change(session.model))
