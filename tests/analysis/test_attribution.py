@@ -45,6 +45,24 @@ def test_the_terms_sum_to_the_logit(folder, neurons):
     assert abs(attribution.remainder) < 1e-13 * max(1.0, sum(abs(term.value) for term in attribution.terms))
 
 
+@pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])
+def test_the_neurons_of_the_experts_that_a_token_chose_count_with_their_share(family):
+    trace = traced(REFERENCES / family)
+    terms = [term for term in attribute(trace, 11, neurons=True).terms if term.kind in ("neuron", "bias")]
+    at = "decoder.1.feed_forward"
+    chosen = np.flatnonzero(trace[f"{at}.expert_weights"][-1]).tolist()
+    of_layer = [term for term in terms if term.name.startswith(f"{at}.experts.")]
+    assert {int(term.name.split(".")[4]) for term in of_layer} == set(chosen)
+    x = np.array(trace["decoder.1.feed_forward.residual"][-1])
+    sigma = np.sqrt(np.mean(x * x) + trace.program.step("decoder.norm").op.epsilon)
+    direction = trace["decoder.norm.weight"] / sigma * np.array(trace["output.logits.weight"])[:, 11]
+    for expert in chosen:
+        of = f"{at}.experts.{expert}"
+        written = np.array(trace[f"{of}.gated"])[-1] * (np.array(trace[f"{of}.output.weight"]) @ direction)
+        found = [term.value for term in of_layer if term.name == f"{of}.gated"]
+        assert np.allclose(found, written * trace[f"{at}.expert_weights"][-1, expert], rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("where", ["story", "copy", "encoder"])
 def test_the_first_word_of_the_vocabulary_has_terms_too(where):
     trace = in_float64(where).trace(ids=[5, 6, 7])

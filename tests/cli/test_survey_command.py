@@ -74,6 +74,18 @@ def test_layers_top_and_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("in_this_process")
+def test_measures_that_no_text_has_are_named_and_a_table_without_rows_is_not_written(run: Run, corpus: str):
+    arguments = (corpus, "--model", "story", "--length", "2", "--out", "heads.csv", "--measure")
+    err = run("survey", *arguments, "induction", code=1).err
+    assert err.endswith("no text has a number for induction: texts are cut to --length 2\n")
+    assert not Path("heads.csv").exists()
+    assert not Path("heads.csv.state").exists()
+    err = run("survey", *arguments, "induction,first", code=0).err
+    assert err.endswith("no text has a number for induction: texts are cut to --length 2\n")
+    assert {row["measure"] for row in table("heads.csv")} == {"first"}
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_words_that_the_vocabulary_does_not_know_are_counted_and_named(run: Run):
     lines = ["where did Zorro hide the xylophone ?", "where did the map hide ?", "where is Zorro ?"]
     Path("texts.txt").write_text("\n".join(lines), encoding="utf-8")

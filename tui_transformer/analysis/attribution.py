@@ -23,7 +23,19 @@ from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import changes_of, of_sentence
 from tui_transformer.engine.gradient import LOGITS
-from tui_transformer.engine.ops import Add, FromSize, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
+from tui_transformer.engine.ops import (
+    Add,
+    FromSize,
+    LayerNorm,
+    Linear,
+    MergeHeads,
+    NormOfSum,
+    OfExpert,
+    RmsNorm,
+    Scale,
+    Unembed,
+    WeightedExperts,
+)
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.targets import NEURONS
@@ -98,7 +110,7 @@ def attribute(
         token: Its ID.
         other: The token whose logit is taken away.
         position: From 0, or from the end; by default the last token that is no padding.
-        neurons: Every neuron apart, in place of the feed-forward layers.
+        neurons: Every neuron apart, in place of the feed-forward layers; of experts those that the token chose.
         features: Of a model with features every active one apart, and their error, in place of what they are of; where
             the reconstruction replaces that they always are.
         item: Which sentence of a batch.
@@ -223,6 +235,12 @@ class _Walk:
             yield from self._of_matrix(step, direction)
         elif isinstance(step.op, FromSize):
             yield from self._of_size(step, direction)
+        elif self.neurons and isinstance(step.op, WeightedExperts):
+            shares = self.line(step.inputs[0])
+            for expert in map(int, np.flatnonzero(shares)):
+                yield from self.of(step.inputs[1 + expert], direction * shares[expert])
+        elif isinstance(step.op, OfExpert) and isinstance(step.op.op, Linear):
+            yield from self._of_matrix(replace(step, inputs=step.inputs[:-1]), direction)
         else:
             yield self._whole(name, direction)
 

@@ -19,6 +19,7 @@ from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Sums
+    from tui_transformer.survey.results import Results
     from tui_transformer.survey.running import Job, Progress
     from tui_transformer.survey.work import Dictionary
 
@@ -179,11 +180,17 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     if counts.texts:
         of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
         found = Results.of(rows(sums, of), examples(sums, of, job.work.model))
-        written = write_results(job.out, found)
+        missing = _missing(job, sums, found)
+        if not found.rows and whole:
+            path.unlink(missing_ok=True)  # other settings begin anew
+            raise InputError(missing)
+        written = write_results(job.out, found) if found.rows else []
         parts = [f"{counts.texts:,} text{'s' * (counts.texts != 1)}", f"{counts.tokens:,} tokens"]
         parts += [f"{counts.cut:,} cut at the end"] if counts.cut else []
         parts += [f"{counts.left_out:,} without a token left out"] if counts.left_out else []
-        note(f"{', '.join(parts)}; wrote {' and '.join(map(shown_path, written))}")
+        note(f"{', '.join(parts)}; wrote {' and '.join(map(shown_path, written)) or 'nothing'}")
+        if missing:
+            note(missing)
         if counts.unknown:
             are, words = "is" if counts.unknown == 1 else "are", named([word for _, _, word in counts.unknown_words])
             of_model = visible(job.work.model.name)
@@ -197,6 +204,14 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     else:
         again = "the same command goes on" + (", given the same texts" if STDIN in job.files else "")
         note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")
+
+
+def _missing(job: Job, sums: Sums, found: Results) -> str:
+    """Which of the measures no text has; "" where all are there."""
+    there = {row.measure.partition(":")[0] for row in found.rows}
+    missing = [name for name in job.work.asked.measures if name not in there]
+    cut = f": texts are cut to --length {job.work.asked.length:,}" if sums.counts.cut else ""
+    return f"no text has a number for {', '.join(missing)}{cut}" if missing else ""
 
 
 def how_far(now: Progress, total: int | None, seconds: float) -> str:
