@@ -150,6 +150,7 @@ def test_positions_are_counted_from_both_ends_and_labels_may_be_left_out():
     ("given", "said"),
     [
         ({"labels": [1, 2]}, "2 labels are neither for 10 texts nor for 20 rows"),
+        ({"labels": [0, 1] * 5 + [1]}, "11 labels are neither for 10 texts nor for 20 rows"),
         ({"labels": ["a"] * 10}, "every label is 'a'"),
         ({"labels": [None] * 10}, "no text has a label"),
         ({"labels": ["a"] * 9 + ["b"], "held_out": 0.9}, "too few texts|every class"),
@@ -211,6 +212,15 @@ def test_a_probe_of_a_model_reads_what_texts_say_and_is_blind_without_its_direct
         np.broadcast_to(2 * context.direction.vector, (4, len(trace["tokens"]), 20)),
         atol=1e-5,
     )
+
+
+def test_a_label_is_of_every_text_that_was_read_though_it_has_no_row(tmp_path: Path):
+    texts = ["The fox ran .", "The crow sat .", "The fox sat .", "The crow ran .", ""]
+    data = record(Model.load("story", device="cpu"), texts, ["1.output"], tmp_path)
+    assert probe(data, ["a", "b", "a", "b", "c"])[0].classes == ("a", "b")
+    for count in (4, 6):
+        with pytest.raises(InputError, match=f"{count} labels are neither for 5 texts"):
+            list(probe(data, ["a", "b", "a", "b", "c", "a"][:count]))
 
 
 # Directions

@@ -248,9 +248,10 @@ def _probe(
 
 def _chosen(name: str, rows: Rows, labels: list[Label], position: Which) -> tuple[Host, Host, list[Label]]:
     """Rows that are read (for a mean, all of texts with a label), and of what is fitted the texts and labels."""
-    text, count = rows.text, int(rows.text.max(initial=-1)) + 1
+    text = rows.text
+    count = max(int(text.max(initial=-1)) + 1, getattr(rows, "given", 0))  # the last ones may have no rows
     of_rows = len(labels) == rows.shape[0] and (len(labels) != count or position == "every")
-    if not of_rows and len(labels) < count:
+    if not of_rows and len(labels) != count:
         raise InputError(f"{len(labels)} labels are neither for {count} texts nor for {rows.shape[0]} rows of {name}")
     if of_rows and position == "mean":
         raise UsageError("labels of rows have no mean over a text: position='every', or a number")

@@ -139,6 +139,7 @@ class Rows:
         shape: Rows first.
         text: Of every row the number of its text, from 0.
         position: Of every row its token's position in the text, from 0; 0 where a step has one row for a text.
+        given: How many texts were read, those without a row among them.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Rows:
     starts: Host = field(repr=False)
     paths: Sequence[Path] = field(repr=False)
     ids: Rows | None = field(default=None, repr=False)
+    given: int = field(default=0, repr=False)
     _open: dict[int, tuple[WeightsFile, Host]] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -327,7 +329,7 @@ class Recorded(Mapping[str, Rows]):
             text, position, starts = places[kept.sequence]
             paths = [file_of(self.folder, name, number) for number in range(len(self.index.stops))]
             dtype, shape = np.dtype(kept.dtype).newbyteorder("<"), (len(text), *kept.shape)
-            rows[name] = Rows(name, shape, dtype, text, position, starts, paths, ids.get(kept.sequence))
+            rows[name] = Rows(name, shape, dtype, text, position, starts, paths, ids.get(kept.sequence), self.texts)
             if name.endswith(IDS):
                 ids[kept.sequence] = rows[name]
         return rows
