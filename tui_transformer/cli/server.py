@@ -21,7 +21,7 @@ import jinja2
 from aiohttp import WSMsgType, web
 from textual_serve.server import Server, to_int
 
-from tui_transformer.cli.visit import Visit, minutes
+from tui_transformer.cli.visit import Looker, Visit, minutes
 from tui_transformer.machine import ENDING
 
 SMALLEST, LARGEST = (20, 6), (400, 150)
@@ -83,7 +83,7 @@ class BoundedServer(Server):
         self._entry = f"{url}/?{TOKEN}={token}" if token else f"{url}/"
         self._second = f"{url}/?{TOKEN}={looks_on}" if looks_on else ""
         self._visits: dict[str, Visit] = {}
-        self._lookers: set[web.WebSocketResponse] = set()
+        self._lookers: set[Looker] = set()
 
     def initialize_logging(self) -> None:
         logging.basicConfig(level=logging.ERROR, format="tui-transformer: %(message)s")
@@ -141,7 +141,7 @@ class BoundedServer(Server):
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
         # pages try to come back, in case the server does
         await asyncio.gather(*(visit.end(1012, "the server ends") for visit in [*self._visits.values()]))
-        await asyncio.gather(*(page.close(code=1012, message=b"the server ends") for page in [*self._lookers]))
+        await asyncio.gather(*(looker.close(1012, "the server ends") for looker in [*self._lookers]))
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """The page; its links are without a host, so that it can be called by any name."""
@@ -209,18 +209,19 @@ class BoundedServer(Server):
         if len(self._lookers) >= self._visitors:
             raise web.HTTPServiceUnavailable(text="as many look on as may: try again later")
         page = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LONGEST)
-        self._lookers.add(page)
+        looker = Looker(page, request.transport)
+        self._lookers.add(looker)
         try:
             await page.prepare(request)
             if self._led is not None:
-                await self._led.look(page)
+                await self._led.look(looker)
             async for message in page:
                 with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
                     kind, *given = message.json() if message.type == WSMsgType.TEXT else [""]
                     if kind == "ping":
                         await page.send_json(["pong", str(given[0])[:100]])
         finally:
-            self._lookers.discard(page)
+            self._lookers.discard(looker)
         return page
 
     async def _new_visit(self, key: str) -> Visit:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import shutil
 import tempfile
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
@@ -35,8 +37,46 @@ ENDED, IDLE, ELSEWHERE = 1000, 4001, 4002
 
 CLEARED = b"\x1b[0m\x1b[2J\x1b[Hthe session has ended: when another begins, it is shown here"
 
+BEHIND = 1 << 20
+"""Bytes that wait for a page that looks on, at most: one that takes less is let go, and comes back by itself."""
+
 LEFT = (0, 1000, 1001, 1005)
 """Codes of a page that was closed or left, which does not come back."""
+
+
+class Looker:
+    """A page that looks on; what it is sent waits for it here, so that a slow one holds up nobody else."""
+
+    def __init__(self, page: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+        self.page, self._transport = page, transport
+        self._waiting, self._behind = deque[bytes | str](), 0
+        self._sending: asyncio.Task[None] | None = None
+
+    def send(self, message: bytes | str) -> None:
+        """Send it after what was sent before."""
+        self._waiting.append(message)
+        self._behind += len(message)
+        if self._behind > BEHIND:
+            self.let_go()
+        elif self._sending is None:
+            self._sending = asyncio.create_task(self._send())
+
+    async def _send(self) -> None:
+        while self._waiting:
+            message = self._waiting.popleft()
+            await _sent(self.page.send_bytes(message) if isinstance(message, bytes) else self.page.send_str(message))
+            self._behind -= len(message)
+        self._sending = None
+
+    def let_go(self) -> None:
+        """Cut the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close it as pages are, and cut what does not hear of it."""
+        await _closed(self.page, code, reason)
+        self.let_go()
 
 
 class Visit:
@@ -55,7 +95,7 @@ class Visit:
         files: Path | None,
         idle: float,
         ended: Callable[[], None],
-        lookers: Collection[web.WebSocketResponse] = (),
+        lookers: Collection[Looker] = (),
     ) -> None:
         """A session that does not run yet.
 
@@ -110,12 +150,12 @@ class Visit:
     async def _sized(self, size: tuple[int, int]) -> None:
         if self.size != size:
             self.size = size
-            for page in [*self._lookers]:
-                await _sent(page.send_json(["look", *self.size]))
+            for looker in self._lookers:
+                looker.send(json.dumps(["look", *self.size]))
 
-    async def look(self, page: web.WebSocketResponse) -> None:
+    async def look(self, looker: Looker) -> None:
         """Show the session on a page that looks on, from its next screen on, which is drawn at once."""
-        await _sent(page.send_json(["look", *self.size]))
+        looker.send(json.dumps(["look", *self.size]))
         if self._watch is not None:
             await self.process.send_meta({"type": gate.REDRAW})
 
@@ -125,9 +165,10 @@ class Visit:
 
     async def write(self, data: bytes) -> None:
         """Bytes for the terminal of the page; while there is none they are lost, and drawn again later."""
-        for page in (self.page, *self._lookers):
-            if page is not None:
-                await _sent(page.send_bytes(data))
+        for looker in self._lookers:
+            looker.send(data)
+        if self.page is not None:
+            await _sent(self.page.send_bytes(data))
 
     async def tell(self, text: str) -> None:
         """A message for the page."""
@@ -147,8 +188,8 @@ class Visit:
         if page is not None:
             await _closed(page, code, reason)
         await self.process.end()
-        for looker in [*self._lookers]:
-            await _sent(looker.send_bytes(CLEARED))
+        for looker in self._lookers:
+            looker.send(CLEARED)
         await asyncio.to_thread(shutil.rmtree, self.own, ignore_errors=True)
         self._ended()
 
