@@ -14,7 +14,7 @@ from reference import in_float64
 from tui_transformer.engine.edits import Edit, Patch
 from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
 TEXT, TARGET = "The waves crashed forcefully against the shore!", "Against the shore"
@@ -162,6 +162,12 @@ def test_a_computation_that_is_stopped_keeps_what_is_there(encoder):
         encoder.compute(before=stop)
     assert "encoder.0.feed_forward.norm" in encoder.held
     assert encoder["output.probabilities"].sum() == pytest.approx(8, rel=1e-5)
+
+
+@pytest.mark.parametrize("part", [range(0, 3, 2), range(-2, 1), range(3, 0, -1)])
+def test_cells_that_are_not_neighbours_are_no_window(trace, part):
+    with pytest.raises(UsageError, match="is no region: write neighbouring cells"):
+        trace.window("output.probabilities", (part, range(2)))
 
 
 def test_a_window_is_a_slice(trace):

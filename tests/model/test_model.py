@@ -83,6 +83,7 @@ def test_ids_that_cannot_be_are_refused_and_either_they_or_a_text_are_given():
     with pytest.raises(InputError):
         model.trace(TEXT)
     assert model.trace(TEXT, cut=True)["tokens"].shape == (4,)
+    assert model.trace(ids=model.trace(ids=[5, 6])["tokens"][1])["tokens"].tolist() == [6]  # an ID alone
 
 
 def padded(ids: list[int], **sizes: object):

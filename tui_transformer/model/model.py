@@ -231,7 +231,7 @@ class Model(Texts):
         if text is not None and not isinstance(text, str | Sequence):
             raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
         if text is None:
-            rows, several = self._ids(ids), np.ndim(ids[0]) > 0
+            rows, several = self._ids(ids), np.ndim(ids) > 1
         elif isinstance(text, str):
             encoding = self.encode(text, cut=cut, pair=pair)
             rows, segments, several = self._ids([encoding.ids]), encoding.segments, False
