@@ -184,16 +184,17 @@ class BoundedServer(Server):
         if visit is None:
             visit = await self._new_visit(key)
         page = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LONGEST)
+        shown = Looker(page, request.transport)
         try:
             await page.prepare(request)
             if key:
                 await page.send_json(["session", "new" if is_new else "resumed"])
-            await visit.show(page, _size(request.query.get("width"), request.query.get("height")))
+            await visit.show(shown, _size(request.query.get("width"), request.query.get("height")))
             await self._process_messages(page, visit)
         except asyncio.CancelledError:
             await page.close()
         finally:
-            await visit.lose(page)
+            await visit.lose(shown)
         return page
 
     @property

@@ -38,14 +38,17 @@ ENDED, IDLE, ELSEWHERE = 1000, 4001, 4002
 CLEARED = b"\x1b[0m\x1b[2J\x1b[Hthe session has ended: when another begins, it is shown here"
 
 BEHIND = 1 << 20
-"""Bytes that wait for a page that looks on, at most: one that takes less is let go, and comes back by itself."""
+"""Bytes that wait for a page, at most: one that takes less is let go, and comes back by itself."""
+
+HEARS = 2.0
+"""Seconds that a page has to hear that it is closed."""
 
 LEFT = (0, 1000, 1001, 1005)
 """Codes of a page that was closed or left, which does not come back."""
 
 
 class Looker:
-    """A page that looks on; what it is sent waits for it here, so that a slow one holds up nobody else."""
+    """A page that shows a session; what it is sent waits for it here, so that a slow one holds up nothing else."""
 
     def __init__(self, page: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.page, self._transport = page, transport
@@ -75,7 +78,9 @@ class Looker:
 
     async def close(self, code: int, reason: str) -> None:
         """Close it as pages are, and cut what does not hear of it."""
-        await _closed(self.page, code, reason)
+        with contextlib.suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
+            await asyncio.wait_for(self.page.close(code=code, message=reason.encode()), HEARS)
+            return
         self.let_go()
 
 
@@ -109,7 +114,7 @@ class Visit:
         """
         self.size = 0, 0
         self._lookers = lookers
-        self.page: web.WebSocketResponse | None = None
+        self.page: Looker | None = None
         self.own = Path(tempfile.mkdtemp(prefix="tui-transformer-visit-"))
         self.process = Process(command, self, downloads, files)
         self._idle, self._last, self._lost = idle, time.monotonic(), time.monotonic()
@@ -122,12 +127,12 @@ class Visit:
         """Since when no page shows it; 0 where one does."""
         return 0.0 if self.page is not None else self._lost
 
-    async def show(self, page: web.WebSocketResponse, size: tuple[int, int]) -> None:
+    async def show(self, page: Looker, size: tuple[int, int]) -> None:
         """Show the session on a page, in place of the one before; it begins with the first."""
         before, self.page = self.page, page
         await self._sized(size)
         if before is not None:
-            await _closed(before, ELSEWHERE, "another page shows this session")
+            await before.close(ELSEWHERE, "another page shows this session")
         if self._watch is None:
             await self.process.start(*size)
             self._watch = asyncio.create_task(self._watched())
@@ -135,11 +140,11 @@ class Visit:
             await self.process.set_terminal_size(*size)
             await self.process.send_meta({"type": gate.REDRAW})
 
-    async def lose(self, page: web.WebSocketResponse) -> None:
+    async def lose(self, page: Looker) -> None:
         """A page is gone: wait for it to come back, unless it was left on purpose or never there."""
         if self.page is page:
             self.page, self._lost = None, time.monotonic()
-        if self._watch is None or (self.page is None and page.close_code in LEFT):
+        if self._watch is None or (self.page is None and page.page.close_code in LEFT):
             await self.end()
 
     async def resize(self, columns: int, lines: int) -> None:
@@ -165,15 +170,14 @@ class Visit:
 
     async def write(self, data: bytes) -> None:
         """Bytes for the terminal of the page; while there is none they are lost, and drawn again later."""
-        for looker in self._lookers:
-            looker.send(data)
-        if self.page is not None:
-            await _sent(self.page.send_bytes(data))
+        for page in (self.page, *self._lookers):
+            if page is not None:
+                page.send(data)
 
     async def tell(self, text: str) -> None:
         """A message for the page."""
         if self.page is not None:
-            await _sent(self.page.send_str(text))
+            self.page.send(text)
 
     async def end(self, code: int = ENDED, reason: str = "") -> None:
         """End the session, its process and its folder, whatever becomes of who asks for it."""
@@ -186,7 +190,7 @@ class Visit:
             self._watch.cancel()
         page, self.page = self.page, None
         if page is not None:
-            await _closed(page, code, reason)
+            await page.close(code, reason)
         await self.process.end()
         for looker in self._lookers:
             looker.send(CLEARED)
@@ -242,11 +246,6 @@ async def _sent(sending: Awaitable[None]) -> None:
     """Send to a page, which may be gone."""
     with contextlib.suppress(ConnectionError, RuntimeError):
         await sending
-
-
-async def _closed(page: web.WebSocketResponse, code: int, reason: str) -> None:
-    with contextlib.suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
-        await asyncio.wait_for(page.close(code=code, message=reason.encode()), 5)
 
 
 class Process(AppService):
