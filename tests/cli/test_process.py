@@ -288,9 +288,9 @@ os.setpgid(shell, shell)
 
 def pressed():
     os.write(typist, b"\\x1b")
-    return any(key.pressed or time.sleep(0.01) for _ in range(50))  # what is typed comes a moment later
+    return any(pressed_now() or time.sleep(0.01) for _ in range(50))  # what is typed comes a moment later
 
-with escape() as key:
+with escape(taken=False) as pressed_now:
     print(pressed())
     os.tcsetpgrp(0, shell)
     tty.setcbreak(0)  # as a shell reads a line that is typed
