@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 
 import numpy as np
 import pytest
 from reference import REFERENCES, in_float64, with_settings
 from strict import strict_backend
 
+from tui_transformer.engine import weights
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
 from tui_transformer.engine.edits import Edit
@@ -175,6 +177,25 @@ def test_of_weights_side_by_side_one_can_be_edited_let_go_and_read_again() -> No
         model.weights.let_go()
         assert not model.weights.held
         written = Writer(model, settings, Rules(), edits=edits)
+
+
+@pytest.mark.parametrize("read", [1, 3])
+def test_weights_side_by_side_give_their_memory_back_where_it_is_short(read: int, monkeypatch) -> None:
+    model = in_float64("llama")
+    group, *_ = (tuple(step.inputs[1] for step in group) for group in products_of_one(model.program(1)))
+    shapes = {name: shape_of(model.program(1).weights[name]) for name in group}
+    most = max(8 * np.prod(shape) for shape in shapes.values())
+    assert len({*shapes.values()}) == 2, "key and value are less than what memory is asked for"
+    model = dataclasses.replace(model, weights=dataclasses.replace(model.weights, small=int(most)))
+    Writer(model, SETTINGS, Rules())
+    for name in group[:read]:
+        model.weights.get(name, shapes[name])
+    piece = weakref.ref(model.weights.held[group[0]].base)
+    monkeypatch.setattr(weights, "available_memory", lambda: 0)
+    model.weights.get("decoder.1.self_attention.query.weight", shapes[group[0]])
+    assert piece() is None
+    monkeypatch.undo()
+    assert side_by_side([model.weights.get(name, shape) for name, shape in shapes.items()]) is not None
 
 
 def test_arrays_that_grow_together_lie_in_one_piece() -> None:

@@ -177,7 +177,9 @@ class Weights:
         for other, size in old.items():
             if needed + (needed + held) * SPARE < available_memory():
                 return
-            self.held.pop(other, None)
+            for each in self._groups.get(other, (other,)):  # all of a piece of memory: less of it gives nothing back
+                self.held.pop(each, None)
+                self._rooms.pop(each, None)
             held -= size
         check_memory(needed, f"{name} takes", "close other programs, or use a smaller model")
 
