@@ -209,6 +209,15 @@ def test_arrays_that_grow_together_lie_in_one_piece() -> None:
     assert not np.shares_memory(first, second)
 
 
+@pytest.mark.parametrize("family", ["llama", "bart"])
+def test_no_more_memory_is_taken_than_what_grows_takes(family: str) -> None:
+    model = Model.load(REFERENCES / family, device="cpu")
+    writer = Writer(model, SETTINGS, Rules(), (7, 9, 12) if model.has_decoder else ())
+    writer.next(writer.begin((4, 5)))
+    (piece,) = {id(room.memory.base): room.memory.base for room in writer._rooms.rooms.values()}.values()
+    assert piece.nbytes == sum(room.memory.nbytes for room in writer._rooms.rooms.values())
+
+
 # Padding of a prompt or a source is read as what it is
 SETTINGS = Settings(max_new_tokens=4)
 

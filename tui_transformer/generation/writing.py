@@ -24,6 +24,7 @@ from tui_transformer.generation.cache import (
     Cache,
     OneToken,
     Rooms,
+    is_cross,
     kept_steps,
     last_logits,
     products_of_one,
@@ -204,7 +205,8 @@ class Writer:
         self.cache = Cache()
         self._ids: Ids = ()
         program = model.program(1, 1)
-        self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
+        growing = sum(not is_cross(name) for name in kept_steps(program))
+        self._rooms = Rooms(model.backend, model.config.max_length, growing)
         for group in products_of_one(program):
             model.weights.read_together({step.inputs[1]: program.shape(step.inputs[1]) for step in group})
         meant = (standing(program, edit) for edit in single(edits, program))
