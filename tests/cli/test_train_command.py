@@ -60,6 +60,22 @@ def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: P
     assert run("trace", "--out", "a.npz", "--model", "run/checkpoints/000000", "--text", "Once").code == 0
 
 
+def test_a_run_goes_on_in_the_log_of_its_folder_and_with_its_text_where_that_is_now(
+    run: Run, text: Path, tmp_path: Path
+) -> None:
+    options = (str(text), "--task", "next-word", "--out", "run", *SMALL, "--steps", "4")
+    run("train", *options, code=0)
+    (tmp_path / "run" / "log.jsonl").unlink()
+    text.rename(tmp_path / "run" / "text.txt")
+    log = tmp_path / "run" / "log.csv"
+    assert "put it back, or resume with FILE" in run("train", "--out", "run", "--resume", "--steps", "6", code=1).err
+    again = ("train", "run/text.txt", "--out", "run", "--resume", "--steps")
+    run(*again, "6", "--log", str(log), code=0)
+    run(*again, "8", code=0)
+    assert [row["step"] for row in logged(log)] == ["5", "6", "7", "8"]
+    assert not (tmp_path / "run" / "log.jsonl").exists()
+
+
 def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path, tmp_path: Path) -> None:
     options = ("--task", "next-word", "--out", "run", *SMALL)
     assert run("train", str(text), *options, "--steps", "2").code == 0

@@ -216,7 +216,6 @@ def test_a_run_can_be_made_longer_and_has_else_the_settings_and_the_text_that_it
     for given, says in (
         ({"batch": 5}, "--batch 5: the run has 4"),
         ({"sizes": {"d_model": 32}}, "--d-model 32: the run has 16"),
-        ({"file": "/other.txt"}, "FILE /other.txt: the run has "),
         ({"seed": 3}, "--seed 3: the run has 0"),
         ({"vocab": "english"}, "--vocab english: the run was begun without it: leave it out"),
     ):
@@ -233,9 +232,16 @@ def test_a_run_can_be_made_longer_and_has_else_the_settings_and_the_text_that_it
     longer.close()
     Run.resume(tmp_path / "run", {"steps": 2}).close()  # which are made: nothing is done, and nothing changed
     assert read_settings(tmp_path / "run")[0].steps == 20
-    with Path(settings.file).open("a") as file:
+    moved = Path(settings.file).rename(tmp_path / "moved.txt")
+    with pytest.raises(
+        InputError, match=r"next-character\.txt, the text of this run, is not there any more: put it back"
+    ):
+        Run.resume(tmp_path / "run", {})
+    Run.resume(tmp_path / "run", {"file": str(moved), "steps": 30}).close()
+    assert read_settings(tmp_path / "run")[0].file == str(moved)
+    with moved.open("a") as file:
         file.write("more\n")
-    with pytest.raises(InputError, match="has changed since the run began"):
+    with pytest.raises(InputError, match="is not the text that the run began with"):
         Run.resume(tmp_path / "run", {})
 
 

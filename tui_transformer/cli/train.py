@@ -61,7 +61,7 @@ class Train:
     resume: bool = flag("Go on from the last checkpoint in --out.")
     log: Path | None = option(
         None,
-        "A line a step; log.jsonl in the folder of the run by default. Lines of steps made again are replaced.",
+        "A line a step; by default that of the run's folder, or log.jsonl. Lines of steps made again are replaced.",
         metavar="FILE.csv|.jsonl",
     )
     steps: int | None = option(None, "Steps of the optimiser.  [default: 1000]")
@@ -113,7 +113,7 @@ class Train:
     active: int | None = option(None, "How many features are active at a token.  [default: 8]")
 
     def run(self) -> None:
-        from tui_transformer.learning.log import Log, check_new
+        from tui_transformer.learning.log import Log, check_new, log_in
         from tui_transformer.learning.run import Run
         from tui_transformer.learning.settings import Settings, is_run
 
@@ -135,7 +135,7 @@ class Train:
         run = Run.resume(self.out, settings) if resumes else Run.start(self.out, Settings(**settings))
         with (
             contextlib.closing(run) as begun,
-            contextlib.closing(Log(self.log or begun.folder / "log.jsonl", begun.trainer.step)) as log,
+            contextlib.closing(Log(self.log or log_in(begun.folder), begun.trainer.step)) as log,
         ):
             self._see_through(begun, log)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import write_whole
+from tui_transformer.files import is_there, write_whole
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.records import dataclass, field
 
@@ -31,6 +31,14 @@ def fields_of(record: Record, measured: Measured | None, epoch: Epoch | None = N
 
 FORMATS = (".csv", ".jsonl")
 """The ends of the names of logs."""
+
+LOGS = ("log.jsonl", "log.csv")
+"""The files in a run's folder that its log may be."""
+
+
+def log_in(folder: Path) -> Path:
+    """The log that a run's folder has; where it has none yet, the place of one."""
+    return next((folder / name for name in LOGS if is_there(folder / name)), folder / LOGS[0])
 
 
 class Log:

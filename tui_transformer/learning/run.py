@@ -85,15 +85,23 @@ class Run:
         """A run as its newest checkpoint has it.
 
         Settings that are given again have to be the same, except those in `CHANGEABLE`. InputError where no run is
-        there, its text has changed, or a setting is another.
+        there, its text is not there or another, or a setting is another.
         """
         settings, text = read_settings(folder)
         settings = with_changes(settings, given)
         with held(folder) as lock:
             remove_unfinished(folder)
-            lines = lines_of(settings)
+            try:
+                lines = lines_of(settings)
+            except InputError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+                moved = "the text of this run, is not there any more: put it back, or resume with FILE, where it is now"
+                raise InputError(f"{shown_path(Path(settings.file))}, {moved}") from error
             if fingerprint(lines) != text:
-                raise InputError(f"{settings.file} has changed since the run began: a run goes on with the same text")
+                raise InputError(
+                    f"{shown_path(Path(settings.file))} is not the text that the run began with: name that"
+                )
             newest = newest_checkpoint(folder)
             made = new_trainer(settings, lines) if newest is None else restored(newest, settings, lines)
             if not made.done:  # with no step to make, what is given changes nothing

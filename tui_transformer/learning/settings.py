@@ -138,8 +138,8 @@ _CHECKS: Mapping[str, Check] = {
 }
 
 
-CHANGEABLE = ("steps", "save_every", "device")
-"""Settings that may be others when a run is resumed."""
+CHANGEABLE = ("steps", "save_every", "device", "file")
+"""Settings that may be others when a run is resumed; the text of another file has to be the same."""
 
 _LARGEST = 1 << 20
 
@@ -182,7 +182,7 @@ def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
             fixed[key] = value, own[key]
     for name, (wanted, has) in fixed.items():
         if wanted != has:
-            option = f"--{name.replace('_', '-')}" if name != "file" else "FILE"
+            option = f"--{name.replace('_', '-')}"
             began = "was begun without it" if has in ("", None) else f"has {has}"
             raise UsageError(f"{option} {wanted}: the run {began}: leave it out, or begin another run in --out")
     return replace(settings, **{key: given[key] for key in CHANGEABLE if key in given})

@@ -27,6 +27,7 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import TextStream
 from tui_transformer.generation.writing import Writer
 from tui_transformer.learning.data import Data
+from tui_transformer.learning.log import LOGS
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.run import runs_in
 from tui_transformer.learning.tasks import Row
@@ -58,9 +59,6 @@ def runs_here() -> list[str]:
 
 # The log of a run: what is broken in it is left out, as a run goes on, and is looked at, without
 
-
-LOGS = ("log.jsonl", "log.csv")
-"""The files in a run's folder that its log may be."""
 
 LONGEST_LINE = 1 << 16
 """Characters of a line, at most."""

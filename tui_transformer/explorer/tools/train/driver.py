@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, reason
-from tui_transformer.explorer.tools.runs import LOGS, Snapshots, logged
-from tui_transformer.files import is_there
-from tui_transformer.learning.log import Epoch, Log
+from tui_transformer.explorer.tools.runs import Snapshots, logged
+from tui_transformer.learning.log import Epoch, Log, log_in
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
 from tui_transformer.model import Model
@@ -257,8 +256,7 @@ class Training:
         assert snapshots is not None  # noqa: S101
         started = time.perf_counter()
         if log is None:  # the one that is there already, or a new one
-            path = next((run.folder / name for name in LOGS if is_there(run.folder / name)), run.folder / LOGS[0])
-            self._log = log = Log(path, run.trainer.step)
+            self._log = log = Log(log_in(run.folder), run.trainer.step)
         run.step(log, self._made, lambda: self._say(doing="validating"))
         if log.epoch is not None:
             self.status = replace(self.status, epoch=log.epoch)
