@@ -54,7 +54,7 @@ CEILINGS = {
     "generation": (1_310, 6),
     "guide": (530, 3),
     "learning": (2_330, 11),
-    "model": (10_445, 44),
+    "model": (10_450, 44),
     "report": (1_395, 8),
     "session": (6_635, 29),
     "survey": (1_690, 8),

@@ -129,6 +129,15 @@ def test_a_causal_model_sees_no_later_key(name, sizes):
     np.testing.assert_allclose(trace["output.logits"][:3], other["output.logits"][:3], rtol=1e-5)
 
 
+def test_a_decoder_cannot_be_without_its_causal_mask():
+    with pytest.raises(UsageError, match="causal cannot be off in a decoder"):
+        Model.load("decoder", device="cpu", causal=False)
+    decoder = Model.load("decoder", device="cpu", causal=True)
+    assert decoder.changed(layers=2).config.masks_future
+    with pytest.raises(UsageError, match="causal cannot be off in a decoder"):
+        decoder.changed(causal=False)
+
+
 def test_rows_of_weights_sum_to_1_and_the_embedding_is_scaled_where_the_model_scales():
     trace = Model.load("encoder", device="cpu").trace(TEXT)
     for name in (f"{SCOPE}.weights", "output.probabilities"):

@@ -208,6 +208,8 @@ def _built_in(name: str, words: Words, at: At, new: New, sizes: Mapping[str, Any
     _check_settings(sizes, Config)
     if "decoder_layers" in sizes and name != "encoder-decoder":
         raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
+    if name == "decoder" and sizes.get("causal") is False:
+        raise UsageError("causal cannot be off in a decoder, which always has the causal mask: use the encoder")
     known = words if isinstance(words, Vocabulary) else load_vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}

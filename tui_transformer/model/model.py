@@ -354,6 +354,7 @@ class Model(Texts):
         where: str | Path = self.name if self.folder is None else self.folder
         given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
         settings = {} if self.folder is not None else self.config.to_json()
+        given |= {"causal"} if settings.get("architecture") == "decoder" else set()  # which it always is
         old = {key: value for key, value in settings.items() if key not in given}
         old_seed = self.seed if seed is None else seed
         start: dict[str, Any] = {} if self.embedding is None else {"embedding": self.embedding.start}
