@@ -167,4 +167,4 @@ def test_what_overflows_is_null_in_json_and_no_text_is_written_of_it(run: Run, t
     for more in (("--greedy",), ("--temperature", "0.7"), ("--no-cache",)):
         ended = run("generate", "--model", ".", *IDS, *more)
         assert (ended.code, ended.out) == (1, "")
-        assert ended.err.endswith("the logits of the next token overflow: try --dtype float64\n")
+        assert ended.err.endswith("the logits of the next token overflow: try dtype float64\n")

@@ -85,7 +85,7 @@ FURTHER = "small reads up to 8 tokens, as asked: it was made for 6, as its folde
 
 def test_more_tokens_are_read_than_the_folder_says_where_that_is_asked_for(run: Run, short: Path) -> None:
     refused = run("show", "pooled", "--text", LONG, *model(short))
-    told = "8 tokens, the limit is 6: use a shorter one, or --cut; --max-length reads up to 32"
+    told = "6: use a shorter one, or cut it (--cut, cut=True); --max-length (max_length=) reads up to 32"
     assert (refused.code, told in refused.err) == (1, True)
     ended = run("show", "pooled", "--text", LONG, "--max-length", "8", "--format", "json", *model(short))
     assert (ended.code, ended.err) == (0, FURTHER + "\n")

@@ -134,7 +134,7 @@ def test_what_is_stopped_before_anything_is_done_keeps_nothing(run: Run, corpus:
 def test_ray_that_is_not_installed_is_said(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     ended = run("survey", "--ray", corpus, "--model", "story", "--out", "a.csv", code=1)
-    assert "--ray needs Ray: pip install 'tui-transformer[ray]'" in ended.err
+    assert "ray needs Ray: pip install 'tui-transformer[ray]'" in ended.err
 
 
 def test_the_address_of_ray_may_be_left_out():

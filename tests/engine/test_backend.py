@@ -24,7 +24,7 @@ def test_without_a_gpu_auto_falls_back_to_the_cpu_and_says_why(monkeypatch):
     monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(None, "CuPy sees no GPU"))
     backend = choose_backend("auto")
     assert (backend.device, backend.reason) == ("cpu", "no GPU: CuPy sees no GPU")
-    with pytest.raises(InputError, match="no GPU: CuPy sees no GPU; use --device cpu"):
+    with pytest.raises(InputError, match="no GPU: CuPy sees no GPU; use device cpu"):
         choose_backend("gpu")
 
 

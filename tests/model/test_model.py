@@ -254,7 +254,7 @@ def test_the_attention_example_reads_no_tokens_cannot_be_resized_and_can_do_with
 
 def test_what_does_not_fit_the_memory_or_a_gpu_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(None, "CuPy sees no GPU"))
-    assert message(device="gpu") == "no GPU: CuPy sees no GPU; use --device cpu"
+    assert message(device="gpu") == "no GPU: CuPy sees no GPU; use device cpu"
     # weights, before they are made
     assert "of memory and" in message(d_model=1 << 20, heads=8, d_ff=1 << 24)
     # a trace

@@ -227,5 +227,5 @@ def test_the_second_sentence_of_a_pair_is_cut_with_its_segments_where_it_is_aske
     cut = BERT.encode("the waves", cut=True, pair="the shore " * 40)
     assert len(cut.tokens) == BERT.most_tokens
     assert words(BERT, cut.ids)[-1] == "[SEP]"
-    with pytest.raises(InputError, match="or --cut"):
+    with pytest.raises(InputError, match="cut=True"):
         BERT.encode("the waves", pair="the shore " * 40)

@@ -155,7 +155,7 @@ def test_what_answers_and_is_no_cluster_is_said(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("ray.init", refused)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"--ray {address}: Ray cannot be used there .*RAY_AUTH_MODE=token"):
+        with pytest.raises(InputError, match=f"ray {address}: Ray cannot be used there .*RAY_AUTH_MODE=token"):
             run(job(tmp_path, 20), partial(on_ray.on_ray, address=address))
 
 
@@ -165,13 +165,13 @@ def test_what_answers_and_is_no_cluster_is_said(tmp_path: Path, monkeypatch: pyt
 def test_what_a_cluster_or_an_actor_cannot_do_is_said_at_once(tmp_path: Path):
     with pytest.raises(InputError, match="no vocabulary"):
         run(job(tmp_path, 20, "attention"), TWO)
-    with pytest.raises(InputError, match=r"--ray 127\.0\.0\.1:1: no cluster answers .*refused"):
+    with pytest.raises(InputError, match=r"ray 127\.0\.0\.1:1: no cluster answers .*refused"):
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="127.0.0.1:1"))
 
 
 def test_a_way_in_that_ray_lacks_a_package_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"--ray ray://head:10001 needs gRPC: pip install 'tui-transformer\[ray\]'"):
+    with pytest.raises(InputError, match=r"ray ray://head:10001 needs gRPC: pip install 'tui-transformer\[ray\]'"):
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="ray://head:10001"))
 
 

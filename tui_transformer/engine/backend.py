@@ -170,10 +170,10 @@ def choose_backend(device: str = "auto", dtype: str = "float32", *, small: bool 
     if device == "cpu":
         return numpy_backend(dtype, "the CPU was asked for")
     if device == "auto" and small and importlib.util.find_spec("cupy") is not None:
-        return numpy_backend(dtype, "the model is small: the CPU is ready sooner than a GPU (--device gpu insists)")
+        return numpy_backend(dtype, "the model is small: the CPU is ready sooner than a GPU (device gpu insists)")
     gpu = find_gpu()
     if gpu.cupy is not None:
         return Backend("CuPy", "gpu", gpu.cupy, dtype_of(dtype), gpu.finding, kernels=Kernels(gpu.cupy))
     if device == "gpu":
-        raise InputError(f"no GPU: {gpu.finding}; use --device cpu")
+        raise InputError(f"no GPU: {gpu.finding}; use device cpu")
     return numpy_backend(dtype, f"no GPU: {gpu.finding}")

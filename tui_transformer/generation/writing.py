@@ -366,7 +366,7 @@ class Writer:
         self.cache, self._ids = (Cache(arrays, len(ids)), ids) if keeps else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
-            raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
+            raise InputError(f"{self.model.name}: the logits of the next token overflow: try dtype float64")
         return row
 
     def _edited(self, trace: Trace, past: int) -> Trace:

@@ -102,7 +102,7 @@ class Texts(Parts):
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
         check_text(text)
         if tokenizer is None:
-            raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
+            raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids, ids=), or --vocab (vocabulary=)")
         most = self._at_most(self.config.max_length if cut else self.config.longest)
         try:
             encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
@@ -110,7 +110,7 @@ class Texts(Parts):
             further = self.config.longest
             if cut or most == further or len(tokenizer.encode(text, max_tokens=further, cut=True).tokens) <= most:
                 raise
-            raise InputError(f"{error}; --max-length reads up to {further:,}") from error
+            raise InputError(f"{error}; --max-length (max_length=) reads up to {further:,}") from error
         if not encoding.tokens:
             raise InputError("the sentence has no tokens: write at least one word")
         return self._known(encoding, tokenizer.vocabulary)
@@ -121,7 +121,8 @@ class Texts(Parts):
         unknown.add(encoding)
         said = unknown.describe(words, "the text", self.name) if self.unknown == "error" else None
         if said is not None:
-            raise InputError(f"{said}; --unknown token reads them as one that it has, zero as the vector 0")
+            reads = "--unknown token (unknown='token') reads them as one that it has, zero as the vector 0"
+            raise InputError(f"{said}; {reads}")
         return encoding
 
     def knows(self, text: str) -> bool:

@@ -84,7 +84,7 @@ def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
                 raise InputError(f"{path}: the vector of {visible(word[:40])!r} is not finite: copy the file again")
             vectors[token], there[token], exact[token] = values, True, own is not None
     if not there.any():
-        raise InputError(f"{path}: none of the words of {vocabulary.name} is in it: name another file, or --vocab")
+        raise InputError(f"{path}: none of the words of {vocabulary.name} is in it: name another file, or vocabulary")
     return WordVectors(path, vectors, there)
 
 

@@ -41,7 +41,7 @@ LOCAL = "local"
 def check_ray() -> None:
     """Raise InputError where Ray is not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("ray", "pyarrow", "pandas")):
-        raise InputError("--ray needs Ray: pip install 'tui-transformer[ray]'; --workers N needs nothing")
+        raise InputError("ray needs Ray: pip install 'tui-transformer[ray]'; workers need nothing")
 
 
 def on_ray(
@@ -57,7 +57,7 @@ def on_ray(
     """
     if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
         raise InputError(
-            f"--ray {address} needs gRPC: pip install 'tui-transformer[ray]'; --ray HOST:PORT of the cluster does not"
+            f"ray {address} needs gRPC: pip install 'tui-transformer[ray]'; HOST:PORT of the cluster does not"
         )
     import ray
 
@@ -101,7 +101,7 @@ def _connect(address: str, count: int | None) -> None:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
     except (OSError, ValueError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"--ray {address}: Ray cannot be used there ({said}): {REFUSED}") from error
+        raise InputError(f"ray {address}: Ray cannot be used there ({said}): {REFUSED}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, ended)  # Ray has one of its own, which would lose what is done
@@ -128,7 +128,7 @@ def _knock(address: str) -> None:
         if port.isdigit():
             socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: no cluster answers ({error}): start one, or give no address") from error
+        raise InputError(f"ray {address}: no cluster answers ({error}): start one, or give no address") from error
 
 
 def _window(work: Batchwise, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
@@ -196,7 +196,7 @@ def _failures() -> Iterator[None]:
     except RayError as error:
         said = str(error).strip().splitlines()[-1][:200]
         raise InputError(
-            f"--ray: an actor failed ({said}): the program has to be installed on every machine, in the same version"
+            f"ray: an actor failed ({said}): the program has to be installed on every machine, in the same version"
         ) from error
 
 

@@ -177,7 +177,7 @@ class _Pool:
                 why = signal.strsignal(-code) or f"signal {-code}"
             raise InputError(
                 f"{self._tries[number]} processes ended ({why}) at {first.file} lines {first.line:,} to "
-                f"{last.line:,}: is memory short? Use fewer workers, or a shorter --length"
+                f"{last.line:,}: is memory short? Use fewer workers, or a shorter length"
             )
         return {}
 

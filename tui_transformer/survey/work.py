@@ -80,7 +80,7 @@ class Work:
         try:
             return survey(self.model, batch, self.asked).to_bytes()
         except MemoryError as error:
-            raise InputError("not enough memory: use fewer workers, or a shorter --length") from error
+            raise InputError("not enough memory: use fewer workers, or a shorter length") from error
 
 
 def batch_bytes(batch: Batch) -> bytes:

@@ -149,7 +149,8 @@ def over(count: int, max_tokens: int | None, own: int, *, cut: bool) -> int:
 
 def too_many(count: int, limit: int | None, precision: str = "") -> InputError:
     """The refusal of a text of so many tokens."""
-    return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one, or --cut")
+    advice = "use a shorter one, or cut it (--cut, cut=True)"
+    return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: {advice}")
 
 
 def decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> str:

@@ -44,7 +44,7 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
     if kind not in _MODELS:
         known = ", ".join(_MODELS)
         what = "has no vocabulary" if not kind else f"has a tokenizer {str(kind)[:40]!r}, which is not read"
-        raise InputError(f"{shown_path(file.path)} {what}: {known} are, or give one with --vocab")
+        raise InputError(f"{shown_path(file.path)} {what}: {known} are, or give one with --vocab (vocabulary=)")
     words = file.metadata.get(f"{KEY}tokens")
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{shown_path(file.path)} has no list of tokens: copy it again")

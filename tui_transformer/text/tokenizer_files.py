@@ -283,7 +283,7 @@ def refused(what: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
-        raise InputError(f"{what} ({reason}): copy the file again, or give another with --vocab") from error
+        raise InputError(f"{what} ({reason}): copy the file again, or give --vocab (vocabulary=)") from error
 
 
 def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:

@@ -190,7 +190,7 @@ TOP = 5
 WITHOUT_HEADS = ("lens", "neurons", "features")
 """Measures that are not of attention heads."""
 
-NO_VOCABULARY = "has no vocabulary to read texts with: name one with --vocab"
+NO_VOCABULARY = "has no vocabulary to read texts with: name one with --vocab (vocabulary=)"
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def check_asked(model: Model, asked: Asked) -> None:
     if not attentions(program) and any(name not in WITHOUT_HEADS for name in asked.measures):
         raise InputError(f"{model.name} has no attention whose heads could be measured: use {', '.join(WITHOUT_HEADS)}")
     if "features" in asked.measures and not places_of_features(program):
-        raise InputError(f"{model.name} has no features: name a dictionary with --features")
+        raise InputError(f"{model.name} has no features: name a dictionary with --features (with_features)")
     numbers = (step.layer.rpartition(".")[2] for step in program.steps)
     last = max(int(number) for number in numbers if number.isdigit())
     missing = sorted(layer for layer in asked.layers or () if layer > last)
