@@ -53,7 +53,7 @@ CEILINGS = {
     "features": (1_020, 5),
     "generation": (1_310, 6),
     "guide": (530, 3),
-    "learning": (2_330, 11),
+    "learning": (2_335, 11),
     "model": (10_450, 44),
     "report": (1_395, 8),
     "session": (6_635, 29),

@@ -69,11 +69,20 @@ def test_a_run_goes_on_in_the_log_of_its_folder_and_with_its_text_where_that_is_
     text.rename(tmp_path / "run" / "text.txt")
     log = tmp_path / "run" / "log.csv"
     assert "put it back, or resume with FILE" in run("train", "--out", "run", "--resume", "--steps", "6", code=1).err
+    assert "no.txt cannot be read" in run("train", "no.txt", "--out", "run", "--resume", "--steps", "6", code=1).err
     again = ("train", "run/text.txt", "--out", "run", "--resume", "--steps")
     run(*again, "6", "--log", str(log), code=0)
     run(*again, "8", code=0)
     assert [row["step"] for row in logged(log)] == ["5", "6", "7", "8"]
     assert not (tmp_path / "run" / "log.jsonl").exists()
+
+
+def test_the_log_of_a_new_run_may_be_in_its_folder(run: Run, text: Path, tmp_path: Path) -> None:
+    options = ("train", str(text), "--task", "next-word", "--out", "run", *SMALL, "--steps", "2", "--log")
+    assert "there is no folder other" in run(*options, "other/log.csv", code=1).err
+    assert "a log is a file that ends in" in run(*options, "run/log.txt", code=2).err
+    run(*options, "run/log.csv", code=0)
+    assert len(logged(tmp_path / "run" / "log.csv")) == 2
 
 
 def test_an_existing_run_is_resumed_and_never_begun_again(run: Run, text: Path, tmp_path: Path) -> None:

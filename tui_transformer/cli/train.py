@@ -127,7 +127,7 @@ class Train:
         settings = self._given()
         resumes = self.resume and (is_run(self.out) or self.file is None)
         if self.log is not None and not resumes:
-            check_new(self.log)
+            check_new(self.log, self.out)
         if self.resume and not resumes:
             note(f"{visible(str(self.out))} holds no run yet: this one begins at step 0")
         if not resumes:

@@ -89,9 +89,14 @@ class Log:
         self._file.close()
 
 
-def check_new(path: Path) -> None:
-    """Raise InputError where a new run would write over a file or cannot, UsageError for a name without a format."""
+def check_new(path: Path, run: Path | None = None) -> None:
+    """Raise InputError where a new run would write over a file or cannot, UsageError for a name without a format.
+
+    The folder of the `run` need not be there yet.
+    """
     _check_name(path)
+    if run is not None and not is_there(run) and path.parent.absolute() == run.absolute():
+        return
     try:
         size = path.stat().st_size
     except FileNotFoundError:

@@ -94,7 +94,7 @@ class Run:
             try:
                 lines = lines_of(settings)
             except InputError as error:
-                if not isinstance(error.__cause__, FileNotFoundError):
+                if "file" in given or not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 moved = "the text of this run, is not there any more: put it back, or resume with FILE, where it is now"
                 raise InputError(f"{shown_path(Path(settings.file))}, {moved}") from error
