@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 from textual import on
 from textual.app import ComposeResult
@@ -70,11 +72,15 @@ class Choice(Widget, can_focus=True):
         self.post_message(self.Changed(self, self.value))
 
     def render(self) -> Content:
-        parts = [self._part(value) for value in self.values]
-        room = self.content_size.width
-        if sum(cells(part.plain) for part in parts) <= room:
-            return Content("").join(parts)
+        if self._ends:
+            return Content("").join(self._part(value) for value in self.values)
         return self._part(self.value) + Content.styled(f" {self.index + 1} of {len(self.values)}", "$foreground 60%")
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        """The column behind each value, where there is room for all of them; else none."""
+        ends = tuple(accumulate(cells(visible(value)) + 2 for value in self.values))
+        return ends if ends[-1] <= self.content_size.width else ()
 
     def _part(self, value: str) -> Content:
         chosen = value == self.value
@@ -84,8 +90,12 @@ class Choice(Widget, can_focus=True):
     def action_turn(self, step: int) -> None:
         self.index = (self.index + step) % len(self.values)
 
-    def on_click(self, _: Click) -> None:
-        self.action_turn(1)
+    def on_click(self, event: Click) -> None:
+        """Choose the value that is clicked; where it stands alone, the next."""
+        if not self._ends:
+            self.action_turn(1)
+        elif (index := bisect_right(self._ends, event.x)) < len(self.values):
+            self.index = index
 
 
 @dataclass(frozen=True)

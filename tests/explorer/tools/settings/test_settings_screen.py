@@ -281,3 +281,29 @@ AMOUNTS = {"512MiB": 512 << 20, "2 GiB": 2 << 30, "0": 0, "1.5kib": 1536}
 )
 def test_amounts_are_read_as_people_write_them(text, size):
     assert parse_size(text) == size
+
+
+async def test_a_click_chooses_the_value_under_it(open_screen, screen_text, encoder):
+    async with open_screen(settings(encoder), WIDE) as pilot:
+
+        async def click(value: str, key: str) -> str:
+            choice = pilot.app.screen.query_one(f"#{key}", Choice)
+            left = screen_text(pilot.app).splitlines()[choice.region.y].index(value, choice.region.x)
+            await pilot.click(offset=(left, choice.region.y))
+            await checked(pilot)
+            return choice.value
+
+        assert [await click(each, "positions") for each in ("none", "sinusoidal", "sinusoidal")] == [
+            "none",
+            "sinusoidal",
+            "sinusoidal",
+        ]
+        choice = pilot.app.screen.query_one("#positions", Choice)
+        await pilot.click(offset=(choice.region.right - 1, choice.region.y))  # beside them
+        assert choice.value == "sinusoidal"
+        # where one stands alone, the next
+        assert " of " in screen_text(pilot.app).splitlines()[pilot.app.screen.query_one("#vocabulary").region.y]
+        before = pilot.app.screen.query_one("#vocabulary", Choice).index
+        await pilot.click("#vocabulary", offset=(2, 0))
+        await checked(pilot)
+        assert pilot.app.screen.query_one("#vocabulary", Choice).index == before + 1
