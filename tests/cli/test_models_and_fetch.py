@@ -146,7 +146,8 @@ class Hub:
         if error := self.fails("model_info"):
             raise error
         siblings = [
-            SimpleNamespace(rfilename=file, size=size, lfs=None, blob_id=None) for file, size in self.files.items()
+            SimpleNamespace(rfilename=file, size=size, lfs=None, blob_id=f"of {file}")
+            for file, size in self.files.items()
         ]
         return SimpleNamespace(sha=self.commit, siblings=siblings)
 
@@ -189,6 +190,9 @@ def test_a_fetched_model_opens_by_its_name_and_offline_it_is_said_where_it_is(ru
     hub.fails = lambda _: error("OfflineModeIsEnabled")
     ended = run("fetch", NAME)
     assert "offline (HF_HUB_OFFLINE is set); it is in the cache already: tui-transformer --model org/tiny" in ended.err
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    hub.fails = lambda _: RuntimeError("401")
+    assert "org/tiny could not be fetched: 401" in run("fetch", NAME).err
 
 
 def test_only_what_is_read_is_fetched_and_the_configuration_last(run: Run, hub: Hub) -> None:
@@ -275,6 +279,10 @@ def test_models_that_could_not_be_opened_or_have_no_room_are_not_fetched(run: Ru
         hub.files = files
         assert problem in run("fetch", NAME).err
         assert hub.fetched == []
+    blobs = hub.cache / "models--org--tiny" / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / "of model.safetensors").touch()  # came before: it needs no room
+    assert run("fetch", NAME).code == 0
 
 
 @pytest.mark.parametrize("commit", [None, "../../../x"])

@@ -160,6 +160,9 @@ SECONDS = 20
 """To wait for an answer."""
 
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+_YES = ("1", "ON", "YES", "TRUE")
+"""What the library takes for a setting that is on."""
+
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
 
 
@@ -195,7 +198,7 @@ class Fetch:
             if about.sha is None or not re.fullmatch(r"[0-9A-Za-z]+", about.sha):  # it becomes the name of a folder
                 raise InputError(f"{name} has no commit that can be: it is empty, or what answered is not the hub")
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
-            _check_room(name, sum(files.values()))
+            _check_room(name, sum(size for file, size in files.items() if not _is_there(folder, told[file])))
             for number, (file, size) in enumerate(files.items()):
                 if not sys.stderr.isatty():  # on a terminal the library draws a bar
                     note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
@@ -248,6 +251,12 @@ def _check_room(name: str, needed: int) -> None:
         )
 
 
+def _is_there(folder: Path, told: RepoSibling) -> bool:
+    """Whether a file lies in the cache already, by an earlier download that did not come to its end."""
+    named = told.lfs.sha256 if told.lfs is not None else told.blob_id
+    return bool(named) and (folder / "blobs" / str(named)).is_file()
+
+
 def _check_arrived(path: Path, told: RepoSibling) -> None:
     """Where the hub tells the digest of a file, one that came, or lay in the cache, otherwise is removed and refused.
 
@@ -293,7 +302,7 @@ def _reason(name: str, error: Exception) -> str:
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         return f"{cache_folder()}: the disk is full: make room, or set HF_HOME to a folder elsewhere, and fetch again"
     what = (str(error).splitlines() or [type(error).__name__])[0]
-    setting = next((key for key in OFFLINE if os.environ.get(key)), None)
+    setting = next((key for key in OFFLINE if os.environ.get(key, "").upper() in _YES), None)
     if setting is None and not kinds & _OF_THE_NETWORK:
         return f"{name} could not be fetched: {what[:200]}"
     why = f"{setting} is set" if setting else f"the hub cannot be reached: {what[:120]}"
