@@ -11,9 +11,9 @@ import numpy as np
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.survey.measures import MEASURES
 from tui_transformer.analysis.survey.table import Example, Row
-from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -359,10 +359,11 @@ def position_of(trace: Trace, example: Example) -> Position:
     if example.neuron is not None:
         return Position(step("neuron"), Place(0, example.position, example.neuron))
     if example.head is None:
-        outputs = layer_outputs(trace.program)
-        last = len(outputs) - 1
-        output = outputs[last if example.layer is None else min(max(example.layer, 0), last)]
-        return Position(output, Place(0, example.position, 0))
+        depths = {depth.layer: depth.step for depth in lens_of(trace.program).depths}
+        layer = max(depths) if example.layer is None else example.layer
+        if layer not in depths:
+            raise InputError(f"the model has no layer {layer} to look at with the logit lens")
+        return Position(depths[layer], Place(0, example.position, 0))
     if example.measure == "context":  # it is about the output of a head, not about its weights
         return Position(step("head"), Place(example.head, example.position, 0))
     attention = next((each for each in attentions(trace.program, example.part) if each.layer == example.layer), None)

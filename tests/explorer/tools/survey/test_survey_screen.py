@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
+from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.survey.measures import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Example, Origin, examples, rows
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.survey import (
     ExamplesScreen,
@@ -131,6 +133,22 @@ def test_every_kind_of_example_has_a_cell(results: Results, story: Model):
         if measure == "context":
             length = np.linalg.norm(trace[at.stop][at.place.head, at.place.row].astype(np.float64))
             assert length == pytest.approx(example.value)
+
+
+@pytest.mark.parametrize(("model", "first"), [("story", "embedding.output"), ("dates", "decoder.embedding.output")])
+def test_the_lens_opens_at_the_depth_that_it_names(model: str, first: str):
+    trace = Model.load(model, device="cpu").trace("2 March")
+
+    def opened(layer: int | None) -> str:
+        example = Example(model, "logit lens", layer, None, None, "lens:agreement", 1, 1.0, "a.txt", 1, 1, "2 March")
+        return position_of(trace, example).stop
+
+    layers = [trace.program.step(f"decoder.{layer}.output").name for layer in range(2)]
+    assert [opened(layer) for layer in (-1, 0, 1)] == [first, *layers]
+    last = lens_of(trace.program).depths[-1].step
+    assert opened(None) == last
+    with pytest.raises(InputError, match="the model has no layer 9"):
+        opened(9)
 
 
 def test_the_model_of_a_survey_is_known_again(results: Results, story: Model, tmp_path: Path):
