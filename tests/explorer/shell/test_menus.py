@@ -13,6 +13,7 @@ from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, in_menu
 from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.pages import CardScreen, HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
+from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.tour_stop import backwards
 
 DEFAULT = Preferences()
@@ -132,6 +133,21 @@ async def test_where_their_keys_stand_together_a_click_on_a_letter_opens_its_men
         assert explorer.position.place.row == 1
         await explorer.click("look inside")
         assert explorer.app.screen is not explorer.main
+
+
+async def test_of_two_arrows_in_the_border_a_click_presses_the_one_under_it():
+    async with exploring(NARROW, model="question") as explorer:
+        await explorer.press("o")
+        lines = explorer.app.screen.query_one(LineList)
+        for arrow, line in ((1, 1), (1, 2), (0, 1)):
+            await explorer.click("↑↓ choose", arrow)
+            assert lines.at[0] == line
+        await explorer.leave()
+        await explorer.open("settings")
+        fields = explorer.app.screen.focus_chain
+        for arrow, field in ((1, 1), (0, 0)):
+            await explorer.click("↑↓ field", arrow)
+            assert explorer.app.focused is fields[field]
 
 
 async def test_the_keys_that_were_before_can_be_had_and_left_again_from_the_menu(tmp_path):

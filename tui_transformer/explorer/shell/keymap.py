@@ -175,7 +175,8 @@ def press(key: str) -> str:
 
 def _pressed(action: Action, keymap: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The keys that clicks tell apart or type, as the line of keys has them, each with its name; of most words none."""
-    return () if action.action and " " not in action.shown else tuple(_keys_shown(action, keymap))
+    one = " " not in action.shown and " " not in action.of
+    return () if action.action and one else tuple(_keys_shown(action, keymap))
 
 
 def _keys_shown(action: Action, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:

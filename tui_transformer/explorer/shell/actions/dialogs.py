@@ -17,7 +17,7 @@ SCROLL_SHOWN = Action("", "", "Scroll", "scroll", "↑↓", UP_DOWN)
 DIALOG = (LEAVE,)
 PROMPT = (
     Action("", "", "Complete the word", "complete", of="tab"),
-    Action("", "", "What was given before", "lately", "↑↓"),
+    Action("", "", "What was given before", "lately", "↑↓", "up down"),
     Action("", "", "Take what is typed", "ok", of="enter"),
     LEAVE,
 )
@@ -34,7 +34,7 @@ MENU = (
 )
 COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", of=CHOOSE), LEAVE)
 OPEN = (
-    Action("", "", "Choose in the list", "choose", "↑↓"),
+    Action("", "", "Choose in the list", "choose", "↑↓", "up down"),
     Action("", "", "Open what is chosen, or the path that is typed", "open", of="enter"),
     LEAVE,
 )

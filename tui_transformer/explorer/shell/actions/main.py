@@ -283,7 +283,7 @@ ASKED_BY_TOUR = FOCUSED["question"]
 """Of the card while its question is open."""
 
 PREDICT = (
-    Action("", "", "Choose an answer, or type another", "choose, or type", "↑↓"),
+    Action("", "", "Choose an answer, or type another", "choose, or type", "↑↓", "up down"),
     Action("", "", "Leave the question open", "skip", "space"),
     Action("", "", "Show what is right; then go on", "reveal", "enter"),
 )
