@@ -63,6 +63,12 @@ def test_what_is_no_word_is_refused_and_a_sum_that_points_nowhere(royal: Model) 
         module.table_name(Model.load("attention").trace())
 
 
+def test_a_sum_that_rounding_alone_keeps_from_0_points_nowhere() -> None:
+    trace = Model.load("story", device="cpu").trace("Once")
+    with pytest.raises(InputError, match="points nowhere"):
+        similar(trace, [Term(321, 1), Term(288, -1), Term(288, 1), Term(321, -1)], 1)
+
+
 def test_words_that_a_file_of_vectors_lacks_are_no_neighbours(tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("king 1 1 0\nman 1 0 0\nwoman 0 1 0\n")

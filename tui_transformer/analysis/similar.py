@@ -25,6 +25,8 @@ from tui_transformer.records import dataclass
 BLOCK = 1 << 20
 """Cells that are looked at together."""
 
+ROUNDING = 1e-12
+"""Below this a sum of unit vectors is 0: `a - b + b - a` leaves what float64 rounds."""
 
 SIGNS: Mapping[str, int] = {"+": 1, "-": -1, "−": -1}
 
@@ -78,7 +80,7 @@ def similar(
     rows = [trace.window(table, (range(term.token, term.token + 1), range(width)))[0] for term in terms]
     signs = np.array([term.sign for term in terms])
     wanted = (signs[:, None] * _units(np.array(rows, dtype=np.float64))).sum(axis=0)
-    if not wanted.any():
+    if np.abs(wanted).max() < ROUNDING:
         raise InputError("these rows of the embedding add up to 0, which points nowhere: choose other words")
     height = max(1, BLOCK // width)
     blocks = (range(start, min(start + height, size)) for start in range(0, size, height))
