@@ -63,7 +63,8 @@ class TokenText(DrawnWidget):
         self.redraw()
 
     def on_click(self, event: Click) -> None:
-        place = event.get_content_offset(self)
+        """Choose the token that is clicked; at the second of two clicks another may have come there by the first."""
+        place = event.get_content_offset(self) if event.chain == 1 else None
         at = 0
         for part in self._lines[place.y] if place is not None and place.y < len(self._lines) else ():
             at += cells(part.text)

@@ -20,6 +20,7 @@ from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.plain.effects import written
 from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.explorer.tools.generate.steering import Start, prompt_of
+from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.options import Framing, ModelOptions
 from tui_transformer.records import replace
@@ -238,3 +239,19 @@ async def test_what_lets_tokens_see_later_ones_has_no_cache_and_says_so() -> Non
         await explorer.press("W", "space", "space")
         await explorer.shown("no cache: decoder.0.self_attention.weights is edited")
         assert "greedy · no cache" in explorer.text.splitlines()[0]
+
+
+async def test_a_double_click_goes_to_the_token_under_it_and_not_to_what_scrolls_there():
+    async with exploring((60, 24), model="story", text="Once there was a boat") as explorer:
+        await explorer.open("generate")
+        for _ in range(40):
+            await explorer.press("space")
+        text = explorer.screen(GenerateScreen).query_one("#text", TokenText)
+        for _ in range(30):
+            await explorer.press("left")
+        last = text.size.height - 1
+        token = text._lines[last][0].token
+        assert token > text._cursor
+        await explorer.pilot.click(text, offset=(0, last), times=2)
+        await explorer.settled()
+        assert text._cursor == token
