@@ -70,7 +70,8 @@ class Chart(DrawnWidget):
             sign = Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis)
             if colors:
                 color = Color.from_triplet(colors[index % len(colors)])
-                sign = Segment("  ──", axis + Style(color=color))
+                line = "──" if index < len(colors) else sign.text.strip()
+                sign = Segment("  " + line, axis + Style(color=color))
             notes.append((sign, Segment(" " + fit_label(series.label, min(cells(series.label), 28)), axis)))
         remark = chart.note if isinstance(chart, charts.Histogram) else ""
         notes += [(Segment("  " + fit_label(part, cells(part)), axis),) for part in remark.split(" · ") if part]

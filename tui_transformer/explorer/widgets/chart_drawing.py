@@ -25,8 +25,8 @@ from tui_transformer.text.files import shown_path
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, tick_texts, ticks
 from tui_transformer.views.numbers import short_number
 
-SERIES_GLYPHS = "*+ox#@%&"
-"""Markers of the curves where there is no colour."""
+SERIES_GLYPHS = "*+ox#@%&ABCDEFGHIJKLMNPQRSTUVWYZ123456789"
+"""Markers of the curves where there is no colour, and where there are more curves than colours; no two look alike."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     for index, series in enumerate(chart.series):
         marker: Any = SERIES_GLYPHS[index % len(SERIES_GLYPHS)]
         if colors := canvas.inks.series:
-            marker = _marker("braille", colors[index % len(colors)])
+            marker = _marker("braille" if index < len(colors) else marker, colors[index % len(colors)])
         drawn = series.logarithms if chart.logarithmic else series
         points = zip(drawn.x, drawn.y, strict=True)
         for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
@@ -226,8 +226,8 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     heights[np.abs(heights) < least] = 0.0
     _draw_steps(canvas, np.arange(heights.size + 1, dtype=np.float64) - 0.5, heights, chart.marked)
     for place, value in enumerate(chart.values):
-        if math.isnan(value) or value == math.inf:  # no bar would say 0
-            figure.draw(figure.text(place, 0, "×" if math.isnan(value) else "∞"))
+        if not math.isfinite(value):  # no bar would say 0
+            figure.draw(figure.text(place, 0, "∞" if value > 0 else "×"))
     first, step = 0, max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / canvas.width), 1)
     if chart.labels[0].isdecimal():  # round numbers
         power = 10 ** math.floor(math.log10(step))
