@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -80,8 +81,11 @@ class Scale:
 
     def position(self, values: Values) -> Values:
         """Where values lie on the scale: 0 at `low`, 1 at `high`, cut outside (NaN stays NaN)."""
-        width = (self.high - self.low) or 1.0
-        return np.clip((values - self.low) / width, 0.0, 1.0)
+        low, high = self.low, self.high
+        if math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > np.finfo(np.float64).max / 2:
+            low, high, values = low / 2, high / 2, values / 2  # no number is as wide as all of it
+        with np.errstate(over="ignore"):  # of a value far outside
+            return np.clip((values - low) / ((high - low) or 1.0), 0.0, 1.0)
 
 
 @dataclass(frozen=True)

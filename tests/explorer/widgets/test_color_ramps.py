@@ -81,3 +81,12 @@ def test_small_pictures_draw_half_of_the_largest_value_unlike_zero(kind: ScaleKi
     [line] = small_picture(np.array([[0.0, 0.5, 0.125]]), scale, Surface(depth, dark=True), Style(bgcolor="black"), FEW)
     zero, half, eighth = ((segment.text, segment.style) for segment in line)
     assert zero not in (half, eighth)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_scale_wider_than_any_number_has_a_colour_for_every_value() -> None:
+    colors, largest = palette("diverging", Surface("truecolor", dark=True), Style()), np.finfo(np.float64).max
+    scale = Scale("diverging", -1.6e308, 1.6e308)
+    levels = colors.levels(np.array([-largest, -0.8e308, 0.0, 0.8e308, largest, np.nan]), scale).tolist()
+    assert levels == [0, 16, 32, 48, 64, colors.masked]
+    assert Scale("sequential", -1.0, largest).position(np.array([-largest, largest])).tolist() == [0, 1]
