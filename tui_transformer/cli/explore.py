@@ -204,8 +204,6 @@ class Record(Flags):
         form = form_of(self.out, title, note)
         both = self.theme is None and isinstance(form, Page)
         theme = "dark" if both else self.theme
-        if isinstance(form, Page):
-            form.theme = theme or "dark"
         if ended := lead(size, theme, form.add, moves=form.moves, both=both):
             raise SystemExit(ended)
         form.finish()

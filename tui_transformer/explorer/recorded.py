@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from rich.color import ColorSystem
+from rich.color import Color, ColorSystem
+from rich.color_triplet import ColorTriplet
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from rich.terminal_theme import SVG_EXPORT_THEME
 from textual.strip import Strip
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.compositor import update_of
 from tui_transformer.explorer.guard.frame import Frame
+from tui_transformer.explorer.widgets.palette import luminance
 from tui_transformer.files import is_folder, make_folder, read_regular, write_whole
 from tui_transformer.records import dataclass
 from tui_transformer.report.export import png_drawing
@@ -33,6 +38,10 @@ WIDTH = 1280
 
 MOST_COLORS = 255
 """Of a GIF, which has one more that is left as it was."""
+
+LIGHT_FRAME = copy.copy(SVG_EXPORT_THEME)
+"""What is around a light screen, and the ink of what has no colour of its own."""
+LIGHT_FRAME.background_color, LIGHT_FRAME.foreground_color = ColorTriplet(228, 228, 228), ColorTriplet(41, 41, 41)
 
 
 @dataclass(frozen=True)
@@ -216,13 +225,13 @@ class Page:
         self._looks: dict[str, int] = {}
         self._screens: dict[str, list[list[int]]] = {}
         self._titles: list[str] = []
-        self.theme = "dark"
-        """Of the screens that are added."""
+        self._theme = ""
 
     def add(self, shot: Shot) -> None:
-        """Add a screen in the colours of the theme, and in the light ones where it has these too."""
+        """Add a screen as it is, on a page as light as the first one, and in light colours where it has these too."""
+        self._theme = self._theme or ("light" if _is_light(shot.strips) else "dark")
         self._titles.append(shot.title)
-        for theme, strips in ((self.theme, shot.strips), ("light", shot.in_light)):
+        for theme, strips in ((self._theme, shot.strips), ("light", shot.in_light)):
             if strips:
                 self._screens.setdefault(theme, []).append([self._line(strip) for strip in strips])
 
@@ -249,15 +258,21 @@ class Page:
 
 def _css(style: Style) -> str:
     front, back = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
+    ink, page = ("var(--page)", "var(--ink)") if style.reverse else ("", "")  # of what has no colour of its own
+    ink, page = _hex(front) or ink, _hex(back) or page
     parts = [
-        f"color:{front.get_truecolor().hex}" if front and not front.is_default else "",
-        f"background:{back.get_truecolor().hex}" if back and not back.is_default else "",
+        f"color:{ink}" if ink else "",
+        f"background:{page}" if page else "",
         "font-weight:bold" if style.bold else "",
         "font-style:italic" if style.italic else "",
         "text-decoration:underline" if style.underline else "",
         "opacity:.6" if style.dim else "",
     ]
     return ";".join(filter(None, parts))
+
+
+def _hex(color: Color | None) -> str:
+    return color.get_truecolor().hex if color and not color.is_default else ""
 
 
 def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
@@ -292,7 +307,16 @@ def svg_of(shot: Shot) -> str:
         safe_box=False,
     )
     console.print(update_of(shot.strips))
-    return self_contained(console.export_svg(title=shot.title))
+    return self_contained(console.export_svg(title=shot.title, theme=LIGHT_FRAME if _is_light(shot.strips) else None))
+
+
+def _is_light(strips: Sequence[Strip]) -> bool:
+    """Whether the colour behind most of a screen is a light one; not where there are no colours."""
+    behind = Counter[ColorTriplet]()
+    for segment in (segment for strip in strips for segment in strip):
+        if segment.style and segment.style.bgcolor and not segment.style.bgcolor.is_default:
+            behind[segment.style.bgcolor.get_truecolor()] += segment.cell_length
+    return any(luminance(color) > 0.5 for color, _ in behind.most_common(1))
 
 
 def self_contained(svg: str) -> str:

@@ -165,6 +165,29 @@ def test_keys_are_pressed_once_for_a_page_in_light_and_dark(tmp_path: Path, monk
     assert screens["dark"] == screens["light"]
 
 
+@pytest.mark.parametrize(("theme", "page"), [("light", "light"), ("solarized-light", "light"), ("nord", "dark")])
+def test_what_is_around_a_screen_is_as_light_as_the_screen(
+    session: Session, tmp_path: Path, theme: str, page: str
+) -> None:
+    shots, form = list[Shot](), Page(tmp_path / "walk.html", "")
+    assert record_keys(session, parse_keys("space"), SIZE, theme, shots.append) == 0
+    for shot in shots:
+        form.add(shot)
+    form.finish()
+    assert f'"screens":{{"{page}":' in (tmp_path / "walk.html").read_text(encoding="utf-8")
+    frame = re.search('<rect fill="#(..)', svg_of(shots[0]))
+    assert frame is not None
+    assert (int(frame[1], 16) > 128) is (page == "light")
+
+
+def test_what_is_reversed_without_colour_is_so_on_a_page(tmp_path: Path) -> None:
+    page = Page(tmp_path / "a.html", "")
+    page.add(Shot(1, "a", "a", 1.0, [Strip([Segment("a", Style(reverse=True)), Segment("b", Style(bold=True))])]))
+    page.finish()
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert '"looks":["color:var(--page);background:var(--ink)","font-weight:bold"]' in text
+
+
 def check_kept(lines: list[Strip]) -> None:
     """Lines that are kept are few, small and the same."""
     kept = list(map(packed, lines))
