@@ -109,7 +109,8 @@ def _product(part: parts.Product, paint: Paint) -> Iterator[Line]:
     column, row, products = part.column.values[shown], part.row.values[shown], part.products[shown]
     name = fit_label(part.column.name, min(cells(part.column.name), paint.width - 2))
     yield Line(_line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
-    most, signed = float(np.abs(products).max(initial=0.0)) or 1.0, bool((products < 0).any())
+    most = float(np.abs(products[np.isfinite(products)]).max(initial=0.0)) or 1.0
+    signed = bool((products < 0).any())
     head = f"{'':>6}{'row':>{NUMBER}}   {'column':>{NUMBER}}   {'product':>{NUMBER}}"
     yield Line(_with_right_side(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
     styles = paint.heat(column)

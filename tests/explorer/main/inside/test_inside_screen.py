@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from rich.style import Style
@@ -16,6 +18,8 @@ from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.records import replace
+from tui_transformer.views.inside.parts import Product
 
 sys.path.append(str(Path(__file__).parents[3] / "views" / "inside"))
 from test_inside import CASES, cells
@@ -130,3 +134,19 @@ async def test_the_term_under_the_cursor_stays_there_in_another_width():
         await explorer.resize(*SMALL)
         await explorer.press("enter")
         assert screen.spot.name == led.name
+
+
+@pytest.mark.parametrize("lost", [math.inf, math.nan])
+def test_beside_a_product_that_is_no_number_the_others_are_drawn_as_long_as_without(lost):
+    all_of = (inside for name in CASES for inside in cells(name))
+    inside = next(each for each in all_of if any(isinstance(part, Product) for part in each.parts))
+    part = next(part for part in inside.parts if isinstance(part, Product))
+    values = np.array([4.0, -2.0, 1.0])
+    side = replace(part.row, values=values, sources=part.row.sources[:1] * 3)
+    shown = [
+        drawn(replace(inside, parts=(Product(side, side, ("a", "b", "c"), (0, 1, 2), products),)), 120)
+        for products in (values, np.array([lost, -2.0, 4.0]))
+    ]
+    without, beside = ([line.count("━") for line in lines if " × " in line] for lines in shown)
+    assert without[1] == beside[1] > 0
+    assert without[0] == beside[2]
