@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from rich.style import Style
 
+from tui_transformer.explorer.guard.contrast import contrast_ratio, luminance
 from tui_transformer.explorer.widgets.palette import (
     FEW,
     LEVELS,
     Depth,
     Surface,
-    contrast_ratio,
-    luminance,
     palette,
     ramp,
     small_picture,

@@ -21,6 +21,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 
+from tui_transformer.explorer.guard.contrast import text_color
+
 MOVE = 4
 """Bytes that a move to the right takes at least."""
 
@@ -340,7 +342,7 @@ def _seen(character: str, own: CellStyle) -> tuple[str, CellStyle]:
 @lru_cache(1 << 12)
 def _style_of(style: Style, system: ColorSystem) -> CellStyle:
     attributes = tuple(code for name, code in _ATTRIBUTES.items() if getattr(style, name))
-    return CellStyle(attributes, _code(style.bgcolor, system), _code(style.color, system) or OWN.color)
+    return CellStyle(attributes, _code(style.bgcolor, system), _code(text_color(style, system), system) or OWN.color)
 
 
 def _code(color: Color | None, system: ColorSystem) -> str:

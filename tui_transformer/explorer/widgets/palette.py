@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from rich.color import Color
-from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
+from tui_transformer.explorer.guard.contrast import contrast_ratio
 from tui_transformer.records import dataclass
 from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values
 
@@ -172,19 +172,6 @@ def readable(candidates: tuple[Color, ...], background: Color, contrast: float =
     """The first colour with enough contrast to a background, as WCAG 2 asks of text (level AA), or that with most."""
     enough = (color for color in candidates if contrast_ratio(color, background) >= contrast)
     return next(enough, max(candidates, key=lambda color: contrast_ratio(color, background)))
-
-
-def contrast_ratio(first: Color, second: Color) -> float:
-    """The contrast of two colours, 1 to 21 (WCAG 2, contrast ratio)."""
-    darker, lighter = sorted(luminance(color.get_truecolor()) for color in (first, second))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def luminance(color: ColorTriplet) -> float:
-    """The relative luminance of an sRGB colour, 0 to 1 (WCAG 2)."""
-    channels = [channel / 255 for channel in color]
-    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
-    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 # Small, a column for each column and a line for two rows
