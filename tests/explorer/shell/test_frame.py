@@ -9,7 +9,6 @@ import pytest
 from driving import WIDE, Explorer, exploring
 from hostile import COUNTS, hold
 from hypothesis import strategies as st
-from rich._palettes import STANDARD_PALETTE
 from rich.cells import cell_len
 from rich.color import Color, ColorSystem
 from rich.console import Console
@@ -23,11 +22,9 @@ from textual.widget import Widget
 from tui_transformer.explorer.guard import frame as guard_frame
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.compositor import strips_of, update_of
-from tui_transformer.explorer.guard.contrast import contrast_ratio, text_color
 from tui_transformer.explorer.guard.frame import Cells, Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.store import Reading
 
@@ -401,26 +398,3 @@ def test_a_style_that_is_gone_is_not_taken_for_another(monkeypatch: pytest.Monke
         seen.add(cells.of([Segment("a", Style(color=color))])[0].tobytes())
         assert len(cells._known) <= most
     assert len(seen) == 2 * most
-
-
-@pytest.mark.parametrize("theme", ["dark", "light", "solarized-light", "nord"])
-async def test_in_16_colours_text_is_told_from_its_page(theme: str) -> None:
-    async with exploring(WIDE, model="question", preferences=Preferences(theme)) as explorer:
-        strips = strips_of(explorer.app)
-    styles = {style for strip in strips for text, style, _ in strip if style is not None and text.strip()}
-    lost = []
-    for style in styles:
-        color, page = text_color(style, ColorSystem.STANDARD), style.bgcolor
-        assert color is not None
-        assert page is not None
-        assert text_color(style, ColorSystem.EIGHT_BIT) == style.color
-        shown = [STANDARD_PALETTE[each.downgrade(ColorSystem.STANDARD).number or 0] for each in (color, page)]
-        if contrast_ratio(style.color or color, page) >= 3 > contrast_ratio(*map(Color.from_triplet, shown)):
-            lost.append(style)
-    assert not lost
-
-
-def test_quiet_text_on_a_light_page_is_dark_in_16_colours() -> None:
-    quiet = Style(color="#85898e", bgcolor="#f7f7f3")
-    frame = Frame(ColorSystem.STANDARD)
-    assert re.findall(r"\x1b\[([\d;]*)m", frame.write(update_of([Strip([Segment("9 × 32", quiet)])])))[0] == "90;107"

@@ -7,8 +7,8 @@ from rich.color import Color, ColorSystem
 from rich.color_triplet import ColorTriplet
 from rich.style import Style
 
-LEAST = 3.0
-"""The contrast that text keeps in 16 colours, where it has so much."""
+LEAST, FAINT = 3.0, 2.0
+"""The contrast that text keeps in 16 colours, where it has so much; what has less than the second is no text."""
 
 GREYS = tuple(map(Color.from_ansi, (8, 7, 0, 15)))
 """What text is written in where its own colour cannot be, quiet ones first."""
@@ -32,8 +32,9 @@ def text_color(style: Style, system: ColorSystem) -> Color | None:
     color, page = style.color, style.bgcolor
     if system is not ColorSystem.STANDARD or color is None or page is None or color.is_default or page.is_default:
         return color
-    behind = _nearest(page)
-    if contrast_ratio(color, page) < LEAST or contrast_ratio(_nearest(color), behind) >= LEAST:
+    own, nearest, behind = contrast_ratio(color, page), _nearest(color), _nearest(page)
+    is_chosen = color.get_truecolor() == nearest.get_truecolor()  # one of the 16: it may stand for a value
+    if is_chosen or own < FAINT or contrast_ratio(nearest, behind) >= min(own, LEAST):
         return color
     return next((grey for grey in GREYS if contrast_ratio(_nearest(grey), behind) >= LEAST), color)
 
