@@ -25,7 +25,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen, Port
 from tui_transformer.explorer.shell.keymap import CLICKED, CommandLines, commands_of, hint, without
 from tui_transformer.explorer.shell.keys import UNBOUND, spelled
 from tui_transformer.explorer.shell.preferences import Preferences, preferences_path
-from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
+from tui_transformer.explorer.shell.themes import SHORT, THEMES, readable, theme_names
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.records import replace
@@ -85,7 +85,7 @@ class ExplorerApp(GuardedApp):
         self._session, self._preferences, self.keymap = session, preferences, preferences.keymap
         self._at, self._says, self._told, self._opens = at, says, told, opens
         self._view = view or ViewState(whole=None if preferences.whole and at is None else False)
-        for theme in THEMES:
+        for theme in (*map(readable, self.available_themes.values()), *THEMES):
             self.register_theme(theme)
         preferred = SHORT.get(preferences.theme or "", preferences.theme)
         wanted = (preferred, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from driving import WIDE, exploring
+from driving import NARROW, WIDE, exploring
 from rich._palettes import STANDARD_PALETTE
 from rich.color import Color, ColorSystem
 from rich.segment import Segment
@@ -44,3 +44,14 @@ def test_quiet_text_on_a_light_page_is_dark_in_16_colours() -> None:
 def test_a_colour_that_stands_for_a_value_stays_in_16_colours_where_it_is_near_the_page() -> None:
     half = Style(color="#00aaaa", bgcolor="#2e3440")
     assert text_color(half, ColorSystem.STANDARD) == half.color
+
+
+async def test_the_accent_of_every_theme_is_read_on_its_page() -> None:
+    async with exploring(NARROW, model="question", preferences=Preferences("textual-light")) as explorer:
+        themes = [theme for theme in explorer.app.available_themes.values() if not theme.ansi]
+        chosen = explorer.app.theme_variables["accent"]
+    assert "textual-light" in [theme.name for theme in themes]
+    for theme in themes:
+        colors = theme.to_color_system().generate()
+        assert contrast_ratio(*(Color.parse(colors[name][:7]) for name in ("accent", "background"))) >= 2.95, theme.name
+    assert contrast_ratio(Color.parse(chosen), Color.parse("#e0e0e0")) >= 2.95

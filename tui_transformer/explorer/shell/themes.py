@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual.color import Color as Mixed
 from textual.theme import Theme
+
+from tui_transformer.explorer.guard.contrast import LEAST, contrast_ratio
+from tui_transformer.records import replace
 
 
 def _variables(
@@ -88,3 +92,14 @@ SHORT = {"dark": DARK.name, "light": LIGHT.name}
 def theme_names(others: Iterable[str]) -> tuple[str, ...]:
     """The themes that there are, those of the program first and by their short names."""
     return (*SHORT, *sorted(set(others) - set(SHORT.values())))
+
+
+def readable(theme: Theme) -> Theme:
+    """A theme of Textual; a light one with an accent so dark that the cell that is chosen can be read on its page."""
+    if theme.dark or theme.ansi:
+        return theme
+    colors = theme.to_color_system().generate()
+    page, accent = (Mixed.parse(colors[name]) for name in ("background", "accent"))
+    while contrast_ratio(accent.rich_color, page.rich_color) < LEAST:
+        accent = accent.darken(0.02)
+    return replace(theme, accent=accent.hex)
