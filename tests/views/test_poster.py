@@ -163,3 +163,11 @@ def test_a_cell_that_is_no_number_is_not_taken_for_the_farthest() -> None:
     cells = [Cell(str(i), (), 0.0, "step", formula="x", difference=apart) for i, apart in enumerate((math.nan, -2e-7))]
     cells[0].terms = (Term(1.0, 1.0, (cells[1],)),)
     assert checked(cells[0]).endswith("; at most 2e-7 from the forward pass, but 1 that are no number")
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_sum_is_beyond_the_largest_are_followed_without_a_word(trace: Trace) -> None:
+    places = ((0, 0), 1.6e308), ((0, 1), -1.7e308), ((0, 2), 1.7e308)
+    large = trace.edited([Edit("embedding.output", place, value) for place, value in places])
+    root = of(large, f"{LAYER}.norm", (0, 0), levels=3)
+    assert len(list(root.walk())) > 3

@@ -145,6 +145,7 @@ def _place(trace: Trace, labels: Labels, name: str, index: Index) -> str:
     return " · ".join(f"{axis.name} {labels.of(axis)(i)}" for axis, i in zip(axes, index, strict=True))
 
 
+@np.errstate(all="ignore")
 def _terms(
     explanation: Explanation, cell_of: Callable[[Operand], Cell], most: int
 ) -> tuple[tuple[Term, ...], int, float]:

@@ -150,3 +150,14 @@ def test_beside_a_product_that_is_no_number_the_others_are_drawn_as_long_as_with
     without, beside = ([line.count("━") for line in lines if " × " in line] for lines in shown)
     assert without[1] == beside[1] > 0
     assert without[0] == beside[2]
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_sum_beyond_the_largest_number_is_drawn_without_a_warning():
+    async with exploring(WIDE, model="question", dtype="float64", at="embedding.output") as explorer:
+        await explorer.prompt("e", "1.6e308")
+        await explorer.press("right")
+        await explorer.prompt("e", "-1.7e308")
+        for stop in ("norm", "query", "scores"):
+            await explorer.go(f"encoder.0.self_attention.{stop}", 0, 0, 0)
+        assert "recomputed" in explorer.text

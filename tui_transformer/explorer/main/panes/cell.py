@@ -327,6 +327,7 @@ class CellLines:
         parts = _wrapped(self.explanation.equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
         return Line(((parts[number] if number < len(parts) else "", self.inks.plain + BOLD),))
 
+    @np.errstate(all="ignore")
     def _sum(self, total: Sum, blank: Line) -> None:
         inks, single = self.inks, len(total.factors) == 1
         order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
@@ -337,7 +338,7 @@ class CellLines:
 
         def term(k: int, width: int) -> Line:
             place = int(order[k])
-            last = total.contributions[place] / (total.total or 1.0) if single else running[k]
+            last = float(total.contributions[place]) / (total.total or 1.0) if single else running[k]
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             numbers = [_in_column(float(value)) for value in values]
             leads = [partial(factor.operand, place) for factor in total.factors[:2]]
