@@ -153,6 +153,18 @@ async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: p
         gate.opened.set()
 
 
+@pytest.mark.parametrize("zoom", [(), ("z",)])
+async def test_a_narrow_screen_without_a_title_says_what_is_computed_too(zoom, monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        await explorer.press(*zoom)
+        await gate.hold(explorer, "}", "}", "}")
+        await explorer.until(lambda: "esc ends" in explorer.text.rstrip().splitlines()[-1])
+        assert " computing " in explorer.text.rstrip().splitlines()[-1]
+        await gate.open(explorer)
+        await explorer.until(lambda: "esc ends" not in explorer.text)
+
+
 async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
     async with exploring(NARROW, ids=token_ids(512)) as explorer:

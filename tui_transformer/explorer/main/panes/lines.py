@@ -136,13 +136,12 @@ class Lines:
                 self._written.write(name, line())
 
     def _keys(self, scene: Scene, width: int, inks: Inks) -> Line:
-        """The choices of the opening; then the keys of the focused pane, and the most useful others.
-
-        What would be refused is left out, and a key that the pane has is not named again.
-        """
-        session, stop, active = scene.session, scene.position.stop, scene.arrangement.active
-        app, focused = self._screen.app, self._screen.focused
+        """The choices of the opening; then the keys, behind a count or what is computed where no title says that."""
+        session, app, focused = scene.session, self._screen.app, self._screen.focused
         card = focused is not None and focused.name == CARD
+        if self._requests.doing and "-narrow" in scene.arrangement.classes:
+            said = Content.styled(f" {self._requests.doing} ", "bold $accent")
+            return Content("").join([said, self._named(scene, width - said.cell_length, card)])
         if self.opening and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             lines = _openings(session, scene.answer or "", shown, inks, app)
@@ -151,6 +150,15 @@ class Lines:
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(_counted(app), app, width - said.cell_length, 1)])
+        return self._named(scene, width, card)
+
+    def _named(self, scene: Scene, width: int, card: bool) -> Content:
+        """The keys of the focused pane, or of a card, and the most useful others.
+
+        What would be refused is left out, and a key that the pane has is not named again.
+        """
+        session, stop, active = scene.session, scene.position.stop, scene.arrangement.active
+        app, focused = self._screen.app, self._screen.focused
         pane = INSTEAD.get(stop, active) if active == "matrix" else active
         if focused is not None and card:
             pane = "question" if focused.has_class(ASKS) else "last stop" if focused.has_class(ENDS) else "tour"
