@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,12 @@ from driving import NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.analysis.input_attribution import gradient_times_input, gradients_of, integrated_gradients
+from tui_transformer.analysis.input_attribution import (
+    InputAttribution,
+    gradient_times_input,
+    gradients_of,
+    integrated_gradients,
+)
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.preferences import Preferences
@@ -87,6 +94,23 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         assert integrated.baseline < 0
         of = f"{integrated.value:.4f} - ({integrated.baseline:.4f}) of the baseline"
         assert f"They sum to {integrated.cells.sum():.4f} = {of}" in shown
+        await explorer.leave()
+
+
+async def test_integrated_gradients_that_miss_what_they_should_sum_to_are_not_said_to_sum_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missed(*args: Any, **settings: Any) -> InputAttribution:
+        found = integrated_gradients(*args, **settings)
+        return replace(found, cells=found.cells * 5)
+
+    monkeypatch.setattr(attribution, "integrated_gradients", missed)
+    async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5)) as explorer:
+        await explorer.press("&")
+        await explorer.front(InputsScreen)
+        assert "They sum to" not in explorer.text
+        assert "They should sum to" in explorer.text
+        assert "too fast" in explorer.text
         await explorer.leave()
 
 

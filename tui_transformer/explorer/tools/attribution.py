@@ -193,6 +193,12 @@ def attributed(session: Session, task: Task) -> Attributed:
     return Attributed(metric, positions, product, integrated)
 
 
+MISSED = 0.1
+"""Share of what the largest token adds: a remainder above it is more than an inaccuracy."""
+
+TOO_FAST = f"the gradient changes too fast between the two for {POINTS} points, integrated gradients say little here"
+
+
 class InputsScreen(Dialog[None]):
     """A line a token, with bars to both sides of 0; around them the metric, and what they sum to."""
 
@@ -209,8 +215,10 @@ class InputsScreen(Dialog[None]):
             minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
         )
         baseline = f"({baseline})" if baseline.startswith("−") else baseline
-        remainder = minus(f"{integrated.remainder:.1e}")
-        sums = f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."
+        remainder, size = integrated.remainder or 0.0, float(np.abs(integrated.rows).max())
+        sums = f"They sum to {total} = {value} − {baseline} of the baseline, remainder {minus(f'{remainder:.1e}')}."
+        if not abs(remainder) <= MISSED * size:
+            sums = f"They should sum to {value} − {baseline} of the baseline, and sum to {total}: {TOO_FAST}."
         table = Static(Content("\n").join(self._lines()), markup=False)
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
         choose, scale = hint(self.app, "{measure} on the main screen chooses another"), scale_of(attributed.metric.name)

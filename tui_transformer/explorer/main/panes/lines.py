@@ -141,7 +141,7 @@ class Lines:
         card = focused is not None and focused.name == CARD
         if self._requests.doing and "-narrow" in scene.arrangement.classes:
             said = Content.styled(f" {self._requests.doing} ", "bold $accent")
-            return Content("").join([said, self._named(scene, width - said.cell_length, card)])
+            return Content("").join([said, self._named(scene, width - said.cell_length, card=card)])
         if self.opening and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             lines = _openings(session, scene.answer or "", shown, inks, app)
@@ -150,9 +150,9 @@ class Lines:
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(_counted(app), app, width - said.cell_length, 1)])
-        return self._named(scene, width, card)
+        return self._named(scene, width, card=card)
 
-    def _named(self, scene: Scene, width: int, card: bool) -> Content:
+    def _named(self, scene: Scene, width: int, *, card: bool) -> Content:
         """The keys of the focused pane, or of a card, and the most useful others.
 
         What would be refused is left out, and a key that the pane has is not named again.
