@@ -264,7 +264,11 @@ def drawn(draft: Draft, name: str) -> str:
     if draw is None:
         return ""
     share = f"the share of {name}" + (f" ({draw.token})" if name != str(draw.token) else "")
-    return f"r = {draw.number:.4f} falls between {draw.low:.4f} and {draw.high:.4f}, Σ of shares by ID: {share}"
+    numbers = (draw.number, draw.low, draw.high)
+    apart = (digits for digits in range(4, 13) if len({f"{each:.{digits}f}" for each in numbers}) == len(numbers))
+    digits = next(apart, 4)  # as many as tell them apart: a share of many words is small
+    number, low, high = (f"{each:.{digits}f}" for each in numbers)
+    return f"r = {number} falls between {low} and {high}, Σ of shares by ID: {share}"
 
 
 @dataclass(frozen=True)
