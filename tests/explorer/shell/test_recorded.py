@@ -152,7 +152,7 @@ def test_a_page_has_every_screen_as_text_in_light_and_dark_and_needs_nothing(ses
 
 def test_keys_are_pressed_once_for_a_page_in_light_and_dark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEXTUAL_COLOR_SYSTEM", "")
-    keys, out = 'ctrl+p "next head" enter ctrl+p', tmp_path / "walk.html"
+    keys, out = 'ctrl+p "hea" enter ctrl+p', tmp_path / "walk.html"
     Record(model="question", keys=keys, out=out, size="100x30").run()
     data = json.loads(re.findall(r"const data = (.*);\n", out.read_text(encoding="utf-8"))[0])
     screens = {
