@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_820, 37),
     "diagnosis": (7_160, 28),
     "engine": (7_465, 33),
-    "explorer": (26_740, 123),
+    "explorer": (26_750, 123),
     "features": (1_020, 5),
     "generation": (1_310, 6),
     "guide": (530, 3),

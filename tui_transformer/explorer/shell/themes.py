@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from textual.color import Color as Mixed
+from textual.design import ColorSystem
 from textual.theme import Theme
 
 from tui_transformer.explorer.guard.contrast import LEAST, contrast_ratio
-from tui_transformer.records import replace
 
 
 def _variables(
@@ -94,12 +94,20 @@ def theme_names(others: Iterable[str]) -> tuple[str, ...]:
     return (*SHORT, *sorted(set(others) - set(SHORT.values())))
 
 
+class Readable(Theme):
+    """A light theme of Textual with an accent so dark that the cell that is chosen can be read on its page.
+
+    It is looked for when the theme is chosen: to do so for all would hold up the first screen.
+    """
+
+    def to_color_system(self) -> ColorSystem:
+        colors = super().to_color_system().generate()
+        page, accent = (Mixed.parse(colors[name]) for name in ("background", "accent"))
+        while contrast_ratio(accent.rich_color, page.rich_color) < LEAST:
+            accent = accent.darken(0.02)
+        return Theme(**{**vars(self), "accent": accent.hex}).to_color_system()
+
+
 def readable(theme: Theme) -> Theme:
-    """A theme of Textual; a light one with an accent so dark that the cell that is chosen can be read on its page."""
-    if theme.dark or theme.ansi:
-        return theme
-    colors = theme.to_color_system().generate()
-    page, accent = (Mixed.parse(colors[name]) for name in ("background", "accent"))
-    while contrast_ratio(accent.rich_color, page.rich_color) < LEAST:
-        accent = accent.darken(0.02)
-    return replace(theme, accent=accent.hex)
+    """A theme of Textual as it is used here."""
+    return theme if theme.dark or theme.ansi else Readable(**vars(theme))
