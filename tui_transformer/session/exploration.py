@@ -64,7 +64,7 @@ class Exploration:
     def go(self, position: Position) -> None:
         """Be at another stop or cell; a stop begins with the first of its charts."""
         if position.stop != self.position.stop:
-            self.change_view(chart=0)
+            self.view = replace(self.view, chart=0)
         self.position = position
 
     def follow(self, position: Position) -> None:

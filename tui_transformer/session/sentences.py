@@ -36,7 +36,7 @@ class Kept(Generic[Result]):
 
     def __get__(self, read: Any, _: type) -> Result:
         memo: Memo = getattr(read.cache, self._part)
-        return memo.get(self._make.__name__, lambda: self._make(read))
+        return memo.made(self._make.__name__, lambda: self._make(read))
 
 
 def kept(part: str) -> Callable[[Callable[[Any], Result]], Kept[Result]]:
@@ -208,38 +208,19 @@ def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
     return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
 
 
-@dataclass(eq=False)
-class Memo:
+class Memo(dict[str, Any]):
     """Results by name, each worked out once."""
 
-    _results: dict[str, Any] = field(default_factory=dict)
-
-    def get(self, name: str, make: Callable[[], Result]) -> Result:
-        """A result, worked out if it is not there."""
-        result: Result = self._results.get(name, _MISSING)
-        return self.put(name, make()) if result is _MISSING else result
-
-    def put(self, name: str, result: Result) -> Result:
-        """Keep a result; what another thread kept in the meantime stays, and is given back."""
-        kept: Result = self._results.setdefault(name, result)
-        return kept
-
-    def find(self, name: str) -> Any:
-        """A result, None where it is not there."""
-        return self._results.get(name)
+    def made(self, name: str, make: Callable[[], Result]) -> Result:
+        """A result, worked out if it is not there; what another thread kept in the meantime stays, and is given."""
+        result: Result = self.get(name, _MISSING)
+        return self.setdefault(name, make()) if result is _MISSING else result
 
     @property
     def held_bytes(self) -> int:
         """Bytes that the traces and gradients among the results keep, and other sessions."""
-        results = (getattr(each, "cache", each) for each in [*self._results.values()])
+        results = (getattr(each, "cache", each) for each in [*self.values()])
         return sum(getattr(each, "held_bytes", 0) for each in results)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._results
-
-    def clear(self) -> None:
-        """Forget every result: it is worked out again when it is asked for."""
-        self._results.clear()
 
 
 @dataclass(frozen=True, eq=False)

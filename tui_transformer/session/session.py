@@ -58,7 +58,7 @@ class Session(Sentences):
 
     def extremes(self, name: str) -> Limits | None:
         """The limits of a step in all heads, looked for once; None where it is not kept whole."""
-        return self.cache.edited.get(f"extremes of {name}", lambda: extremes(self.trace, name))
+        return self.cache.edited.made(f"extremes of {name}", lambda: extremes(self.trace, name))
 
     def knows_extremes(self, name: str) -> bool:
         """Whether they were looked for."""
@@ -131,7 +131,7 @@ class Session(Sentences):
 
     def go_back(self, report: Report) -> Gradients:
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
-        return self.cache.backward.get("gradients", lambda: self._differentiate(report))
+        return self.cache.backward.made("gradients", lambda: self._differentiate(report))
 
     def _differentiate(self, report: Report) -> Gradients:
         trace, program = self.trace, self.trace.program
@@ -188,14 +188,16 @@ class Session(Sentences):
     @property
     def comparison(self) -> Comparison | None:
         """How far this trace and the other are apart, once that was computed."""
-        kept: Comparison | None = self.cache.compared.find("comparison")
+        kept: Comparison | None = self.cache.compared.get("comparison")
         return kept
 
     def compare(self, report: Report) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
         from tui_transformer.report.differences import compare_traces
 
-        return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
+        made = compare_traces(self.trace, self.other.trace, report)
+        kept: Comparison = self.cache.compared.setdefault("comparison", made)
+        return kept
 
     def with_overlay(self, overlay: Overlay) -> Session:
         """The same with something else beside; no value is computed again.

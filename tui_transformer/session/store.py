@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import cache, cached_property
-from typing import Any, Generic, TypeVar
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,28 +28,25 @@ class CancelledError(Exception):
     """The work is not wanted any more."""
 
 
-@dataclass(frozen=True, eq=False)
-class Part(Generic[Result]):
-    """Something that a scene shows, which is a function of the session, the stop and `what` alone.
-
-    Attributes:
-        session: The session that it is of.
-        stop: The step or weight that it is of.
-        what: Rows, columns, heads and what is done with them.
-        cost: About how many operations it takes.
-        work: Works it out, given what is told what is being computed and may raise to end it.
-    """
+class Key(NamedTuple):
+    """All that a part of a scene is a function of: the session, the step or weight, and what of its cells is shown."""
 
     session: Session
     stop: str
     what: Hashable
-    cost: Callable[[], int]
-    work: Callable[[Report], Result]
 
-    @cached_property
-    def key(self) -> tuple[Session, str, Hashable]:
-        """All that it is of."""
-        return self.session, self.stop, self.what
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[Result]):
+    """Something that a scene shows.
+
+    Attributes:
+        key: What it is of.
+        work: Works it out, given what is told what is being computed and may raise to end it.
+    """
+
+    key: Key
+    work: Callable[[Report], Result]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,30 +71,28 @@ class Store:
 
     What is dropped first is of another session, then what is farthest from the current stop; never what the scene on
     the screen is made of.
+
+    Attributes:
+        used: What the scene that is being made, or was made last, has asked for.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._held = most_bytes, 0
-        self._results: dict[tuple[Session, str, Hashable], tuple[Any, int]] = {}
-        self._used: set[tuple[Session, str, Hashable]] = set()
-        self._failed: set[tuple[Session, str, Hashable]] = set()
+        self.used: set[Key] = set()
+        self._results: dict[Key, tuple[Any, int]] = {}
+        self._failed: set[Key] = set()
 
-    def find(self, part: Part[Result]) -> Result | Failed | None:
-        """A result, or why there is none; None where it is not there."""
-        self._used.add(part.key)
-        result: Result | Failed | None = self._results.get(part.key, (None, 0))[0]
-        return result
+    def find(self, key: Key) -> Any:
+        """The result of a part, or why there is none; None where it is not there."""
+        self.used.add(key)
+        return self._results.get(key, (None, 0))[0]
 
-    def put(self, part: Part[Result], result: Result | Failed) -> None:
-        """Keep a result, early or late."""
-        before, size = self._results.get(part.key, (None, 0))[1], _bytes_of(result)
-        self._results[part.key] = result, size
+    def put(self, key: Key, result: object) -> None:
+        """Keep the result of a part, or why there is none, early or late."""
+        before, size = self._results.get(key, (None, 0))[1], _bytes_of(result)
+        self._results[key] = result, size
         self._held += size - before
-        (self._failed.add if isinstance(result, Failed) else self._failed.discard)(part.key)
-
-    def begin(self) -> None:
-        """A new scene is made: what it asks for is what it is made of."""
-        self._used.clear()
+        (self._failed.add if isinstance(result, Failed) else self._failed.discard)(key)
 
     def make_room(self, session: Session, stop: str) -> None:
         """Drop results that are far from a stop of a session, where there are too many."""
@@ -105,7 +100,7 @@ class Store:
             return
         places = {name: place for place, name in enumerate(session.stops)}
         here = places.get(stop, 0)
-        unused = [key for key in self._results if key not in self._used]
+        unused = [key for key in self._results if key not in self.used]
         unused.sort(key=lambda key: (key[0] is session, -abs(places.get(key[1], 0) - here)))
         for key in unused:
             if self._held <= self._most // 2:
@@ -119,10 +114,11 @@ class Store:
 
     def forget_failures(self) -> None:
         """Let what failed be tried again."""
-        self._drop(self._failed & self._results.keys())
-        self._failed.clear()
+        if self._failed:
+            self._drop(self._failed & self._results.keys())
+            self._failed.clear()
 
-    def _drop(self, keys: Iterable[tuple[Session, str, Hashable]]) -> None:
+    def _drop(self, keys: Iterable[Key]) -> None:
         for key in keys:
             self._held -= self._results.pop(key)[1]
 
@@ -155,22 +151,22 @@ class Reading:
         self._store, self._here, self._left = store, here, most
         self.missing: list[tuple[Part[Any], int]] = []
         self.failed: list[Exception] = []
-        store.begin()
+        store.used.clear()
 
     def get(
         self, session: Session, stop: str, what: Hashable, cost: Callable[[], int], work: Callable[[Report], Result]
     ) -> Result | None:
-        """The result of a part, given what a `Part` is made of; None where it is missing, or where there is none."""
-        part = Part(session, stop, what, cost, work)
-        result = self._store.find(part)
+        """A result, given what it is of, its cost and how it is made; None where it is missing, or there is none."""
+        key = Key(session, stop, what)
+        result: Result | Failed | None = self._store.find(key)
         if result is None:
-            operations = cost()
+            part, operations = Part(key, work), cost()
             if not self._here or operations > self._left:
                 self.missing.append((part, operations))
                 return None
             self._left -= operations
             result = worked_out(part, lambda _: None)
-            self._store.put(part, result)
+            self._store.put(key, result)
             if isinstance(result, Failed):
                 self.failed.append(result.error)
         return None if isinstance(result, Failed) else result

@@ -328,7 +328,7 @@ def tour_of(session: Session) -> str | None:
     """The name of the first tour of this model; backward, and where it has none of its own, that of gradients."""
     if session.backward:
         return BACKWARD
-    own = session.cache.tokens.get("own tours", lambda: own_tours(session.model))
+    own = session.cache.tokens.made("own tours", lambda: own_tours(session.model))
     return own[0] if own else BACKWARD if session.has_loss else None
 
 

@@ -12,39 +12,37 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import scene
-from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
-from tui_transformer.session.store import ENDLESS, Failed, Part, Reading, Store
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY
+from tui_transformer.session.store import ENDLESS, Failed, Key, Reading, Store
 from tui_transformer.session.view_state import GRADIENT, ViewState
 
-
-def part(session: Session, stop: str, what: object = "picture", size: int = 100) -> Part[np.ndarray]:
-    return Part(session, stop, what, lambda: 10, lambda _: np.zeros(size, np.uint8))
+PICTURE = np.zeros(100, np.uint8)
 
 
-def kept(store: Store, *parts: Part[np.ndarray]) -> list[bool]:
-    return [store.find(each) is not None for each in parts]
+def kept(store: Store, *keys: Key) -> list[bool]:
+    return [store.find(each) is not None for each in keys]
 
 
 def test_what_is_far_from_the_position_or_of_another_session_goes_first() -> None:
     session, other = (open_session(ModelOptions("question"), None, None) for _ in range(2))
     store = Store(most_bytes=450)
-    near, nearer, far = (part(session, session.stops[place]) for place in (3, 4, 15))
-    elsewhere, here = part(other, session.stops[5]), part(session, session.stops[5])
+    near, nearer, far = (Key(session, session.stops[place], "picture") for place in (3, 4, 15))
+    elsewhere, here = (Key(each, session.stops[5], "picture") for each in (other, session))
     for each in (near, nearer, far, elsewhere, here):
-        store.put(each, each.work(lambda _: None))
-    store.begin()
+        store.put(each, PICTURE.copy())
+    store.used.clear()
     store.make_room(session, session.stops[5])
     assert kept(store, elsewhere, far, near, nearer, here) == [False, False, False, True, True]
 
 
 def test_what_the_scene_is_made_of_stays_however_large_it_is() -> None:
     session = open_session(ModelOptions("question"), None, None)
-    store, parts = Store(most_bytes=10), [part(session, stop) for stop in session.stops[:5]]
+    store, keys = Store(most_bytes=10), [Key(session, stop, "picture") for stop in session.stops[:5]]
     reading = Reading(store, here=True, most=ENDLESS)
-    for each in parts:
-        reading.get(*vars(each).values())
+    for each in keys:
+        reading.get(*each, lambda: 10, lambda _: PICTURE.copy())
     store.make_room(session, session.stops[0])
-    assert all(kept(store, *parts))
+    assert all(kept(store, *keys))
 
 
 def test_what_costs_more_than_a_key_press_is_missing_and_what_fails_is_told_once() -> None:
@@ -54,15 +52,14 @@ def test_what_costs_more_than_a_key_press_is_missing_and_what_fails_is_told_once
     def fails(_: object) -> str:
         raise lost
 
-    dear = Part(session, "a", "dear", lambda: 1 << 40, lambda _: "never")
-    wrong = Part(session, "a", "wrong", lambda: 0, fails)
+    dear, wrong = Key(session, "a", "dear"), Key(session, "a", "wrong")
     reading = Reading(store, here=True)
-    assert reading.get(*vars(dear).values()) is None
-    assert reading.get(*vars(wrong).values()) is None
-    assert [each.key for each, _ in reading.missing] == [dear.key]
+    assert reading.get(*dear, lambda: 1 << 40, lambda _: "never") is None
+    assert reading.get(*wrong, lambda: 0, fails) is None
+    assert [each.key for each, _ in reading.missing] == [dear]
     assert reading.failed == [lost]
     again = Reading(store, here=True)
-    assert again.get(*vars(wrong).values()) is None
+    assert again.get(*wrong, lambda: 0, fails) is None
     assert not again.failed
     assert isinstance(store.find(wrong), Failed)
     store.forget_failures()

@@ -35,7 +35,7 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> Mapping[str
         "overlay": "nothing stands beside: no gradient, no other trace" if session.overlay.kind == "nothing" else "",
         "compare.first": "" if session.overlay.kind == "trace" else "nothing is compared",
     }
-    anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
+    anywhere = session.cache.compared.made("refused", lambda: refused_anywhere(session))
     return {name: reason for name, reason in useless.items() if reason} | anywhere
 
 

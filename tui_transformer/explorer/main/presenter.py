@@ -201,7 +201,7 @@ class Presenter:
         def work(task: Task) -> Answers:
             answers = []
             for part in parts:
-                task.report(part.stop)
+                task.report(part.key.stop)
                 answers.append((part, worked_out(part, task.report)))
             return answers
 
@@ -210,7 +210,7 @@ class Presenter:
     def _answered(self, answers: Answers) -> None:
         self._asked = frozenset()
         for part, result in answers:
-            self._explored.store.put(part, result)
+            self._explored.store.put(part.key, result)
         self._tell([result.error for _, result in answers if isinstance(result, Failed)])
         self._loop()
 

@@ -305,7 +305,9 @@ class Drawing:
     def _vocabulary(self, placement: Placement, placed: Placed) -> Picture | None:
         """The words of the sentence in the vocabulary, beside the boxes of the first band."""
         step = outline(self.program, placement.band.boxes[0].steps[0])
-        title, entries = self.session.cache.tokens.get(f"entries {step.sequence}", lambda: _entries(self.session, step))
+        title, entries = self.session.cache.tokens.made(
+            f"entries {step.sequence}", lambda: _entries(self.session, step)
+        )
         if not title:
             return None
         ids, current = list(entries), self.session.sequences[step.sequence].tokens[self._row_here(step)].id

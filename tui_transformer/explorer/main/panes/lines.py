@@ -251,7 +251,7 @@ def _title(session: Session, doing: str, where: str, spent: str, width: int, ink
     elif session.overlay.kind == "trace":
         way = [f"beside {visible(session.overlay.label)}" if session.comparison is not None else "comparing"]
     state = doing or " · ".join(filter(None, (*map(visible, changes), *way, where)))
-    backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
+    backend, name = session.trace.backend, session.cache.tokens.made("name", lambda: model_name(session))
     left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
     right = Text(f"{state}   ", inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
     return spread(left, right, width)
