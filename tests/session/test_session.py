@@ -11,11 +11,13 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.guide.texts import Stop
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.records import replace
 from tui_transformer.session.edit_format import as_written, written
+from tui_transformer.session.pane_fit import shown_at
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.softmax_row import scores_row
-from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
+from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, Size, ViewState
 from tui_transformer.views.step_view import view_of
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -75,11 +77,14 @@ def test_a_view_names_the_cells_that_were_set_and_the_rows_of_a_head_that_is_tak
     assert view_of(trace, edit.name, question.labels, head=2).edited == ((range(rows), range(columns)),)
 
 
-def test_the_next_choice_follows_on_what_there_is_room_for() -> None:
+def test_the_next_choice_follows_on_what_there_is_room_for(question) -> None:
+    sizes = {True: Size(160, 45), False: Size(80, 24)}
     for (kind, wide), cycle in CYCLES.items():
+        session = replace(question, overlay=Overlay(kind))
         for wanted in ("both", "value", "overlay", "difference"):
-            shown = shown_in(kind, wanted, wide=wide)
-            assert next_shown(kind, wanted, wide=wide) == cycle[(cycle.index(shown) + 1) % len(cycle)]
+            shown, following = (shown_at(session, ViewState(wanted), sizes[wide], by) for by in (0, 1))
+            assert shown == (wanted if wanted in cycle else cycle[0])
+            assert following == cycle[(cycle.index(shown) + 1) % len(cycle)]
 
 
 def test_token_ids_are_the_text_that_is_read_as_them_and_else_their_words():

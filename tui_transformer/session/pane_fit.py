@@ -14,7 +14,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
-from tui_transformer.session.view_state import Shown, Size, ViewState, shown_in
+from tui_transformer.session.view_state import CYCLES, Shown, Size, ViewState
 from tui_transformer.session.whole.layout import lines_wanted
 from tui_transformer.session.whole.scene import standing
 from tui_transformer.session.words import WORDS
@@ -228,7 +228,7 @@ class Arrangement:
         classes: The classes of the screen, which the style sheet reads.
         names: The panes that the stop has.
         active: The one of them that has the keys: the matrix where what was chosen is not there.
-        whole: Columns and lines of the whole; none where it is not shown.
+        whole: Columns and lines of the whole; None where it is not shown.
         side: Columns of the cell, where it has what the matrix leaves.
         drawn: What has room on the screen, the lists of steps and heads too: lines, panes, and for the matrix `pair`,
             or the words in its place.
@@ -238,7 +238,7 @@ class Arrangement:
     classes: frozenset[str]
     names: tuple[str, ...]
     active: str
-    whole: Size
+    whole: Size | None
     side: int | None
     drawn: frozenset[str]
     edited: int = 0
@@ -246,25 +246,17 @@ class Arrangement:
     def __contains__(self, name: str) -> bool:
         return name in self.classes
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether all panes are shown."""
-        return LAYOUTS[0].name in self
-
 
 def layout_of(size: Size) -> Layout:
     """The layout that there is room for."""
     return next(each for each in LAYOUTS if size.width >= each.columns and size.height >= each.lines)
 
 
-def shown_at(session: Session, view: ViewState, size: Size) -> Shown:
-    """Which matrices are drawn, as the room allows."""
-    return shown_in(session.overlay.kind, view.wanted, wide=layout_of(size) is LAYOUTS[0])
-
-
-def room_for_whole(size: Size, told: Told) -> bool:
-    """Whether a band of the whole has room: on a short screen the card of a tour takes it."""
-    return size.height >= SHORT or not told
+def shown_at(session: Session, view: ViewState, size: Size, further: int = 0) -> Shown:
+    """Which matrices are drawn, as the room allows; or what comes so many choices further."""
+    cycle = CYCLES[session.overlay.kind, layout_of(size) is LAYOUTS[0]]
+    at = cycle.index(view.wanted) if view.wanted in cycle else 0
+    return cycle[(at + further) % len(cycle)]
 
 
 def arrange(
@@ -282,7 +274,7 @@ def arrange(
     """
     layout, stop, tight = layout_of(size), position.stop, size.width < TIGHT
     wide = layout is LAYOUTS[0]
-    whole = room_for_whole(size, told) and (wide if view.whole is None else view.whole)
+    whole = (wide if view.whole is None else view.whole) and not (told and size.height < SHORT)
     axes = () if stop in (VOCABULARY, *WORDS) else session.trace.program.axes(stop)
     absent = {"whole"} if len(axes) == 3 and axes[0].size > 1 else {"whole", "heads"}
     names = ("whole", "matrix", "cell") if whole else tuple(name for name in PANES if name not in absent)
@@ -326,7 +318,7 @@ def arrange(
         classes,
         names,
         active,
-        Size(size.width, lines) if whole else Size(0, 0),
+        Size(size.width, lines) if lines and size.width else None,
         size.width - need.width if whole and wide and "-slim" in given else None,
         frozenset(drawn),
         view.edited,

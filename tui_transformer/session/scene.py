@@ -84,11 +84,6 @@ class Scene:
     lost: bool
 
     @property
-    def has_pair(self) -> bool:
-        """Whether two matrices are drawn."""
-        return "-both" in self.arrangement
-
-    @property
     def is_told(self) -> bool:
         """Whether a tour leads through it."""
         return "-tour" in self.arrangement

@@ -141,9 +141,7 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     trace, started = session.trace, clock()
     if name in trace.program.by_name:
         trace.prepare(name, before=lambda step: report(step.name))
-    seconds = session.cache.edited.setdefault(
-        f"seconds of {name}", clock() - started
-    )  # those of the first time are kept
+    seconds = session.cache.edited.setdefault(f"seconds of {name}", clock() - started)  # those of the first time
     stored = view_of(trace, name, session.labels, head=head)
     view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
     first = first_tile(trace, view, Place())

@@ -20,9 +20,6 @@ class Size(NamedTuple):
     width: int
     height: int
 
-    def __bool__(self) -> bool:
-        return self.width > 0 and self.height > 0
-
 
 Kind = Literal["nothing", "gradient", "trace"]
 Shown = Literal["both", "value", "overlay", "difference"]
@@ -106,18 +103,6 @@ class Overlay:
 NOTHING, GRADIENT = Overlay(), Overlay("gradient")
 BEFORE = Overlay("trace", "before the edits", edits=False)
 UNBROKEN = Overlay("trace", "unbroken", whole=True)
-
-
-def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:
-    """The matrices that are drawn, as the room allows."""
-    cycle = CYCLES[kind, wide]
-    return wanted if wanted in cycle else cycle[0]
-
-
-def next_shown(kind: Kind, shown: Shown, *, wide: bool) -> Shown:
-    """The choice that comes after the present one."""
-    cycle = CYCLES[kind, wide]
-    return cycle[(cycle.index(shown_in(kind, shown, wide=wide)) + 1) % len(cycle)]
 
 
 @dataclass(frozen=True)

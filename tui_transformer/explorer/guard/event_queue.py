@@ -22,12 +22,11 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any, cast
 
 from textual import events
-from textual._queue import Queue
 from textual._styles_cache import StylesCache
 from textual.app import App, ScreenStackError
 from textual.dom import NoScreen
@@ -50,6 +49,9 @@ ROUNDS = 8
 HOLDS = 0.03
 """Seconds for which nothing is drawn until all have seen an event: a frame or two."""
 
+TOGETHER = 0.001
+"""Seconds in which every pane has said that it has to be drawn again."""
+
 LOST = 0.25
 """Seconds after which a message that is not back is looked for: a widget that is removed takes it with it."""
 
@@ -62,7 +64,7 @@ class Behind(Message, bubble=True):
         self.widget, self.number = widget, number
 
     def _bubble_to(self, widget: MessagePump) -> None:
-        _first_above(widget, _rests).post_message(self)
+        _first_above(widget).post_message(self)
 
 
 def bubble_to_who_listens(message: Message, widget: MessagePump) -> None:
@@ -73,7 +75,7 @@ def bubble_to_who_listens(message: Message, widget: MessagePump) -> None:
     kind: Any = type(message)
     sender = message._sender
     message._no_default_action = False
-    up = _first_above(widget, lambda above: _rests(above) and above is not sender and not _listens(type(above), kind))
+    up = _first_above(widget, lambda above: above is not sender and not _listens(type(above), kind))
     up.post_message(message)
 
 
@@ -86,20 +88,14 @@ def forward_to_who_listens(widget: Widget, event: events.Event) -> None:
         widget.post_message(event)
 
 
-def _first_above(widget: MessagePump, is_passed: Callable[[MessagePump], bool]) -> MessagePump:
-    while isinstance(widget, Widget) and is_passed(widget) and widget._parent is not None and widget.is_parent_active:
+def _first_above(widget: MessagePump, is_passed: Callable[[MessagePump], bool] = lambda _: True) -> MessagePump:
+    """The first that is not passed, or has messages that wait, or does not wait for any: through others one comes."""
+    while isinstance(widget, Widget) and widget._parent is not None and widget.is_parent_active:
+        queue: Any = widget._message_queue
+        if not queue.empty() or not queue.ready_event._waiters or not is_passed(widget):
+            break
         widget = widget._parent
     return widget
-
-
-def _rests(pump: MessagePump) -> bool:
-    """Whether a widget waits for messages and none waits for it: one that is passed by comes through it at once."""
-    queue = _queue(pump)
-    return queue.empty() and bool(queue.ready_event._waiters)
-
-
-def _queue(pump: MessagePump) -> Queue[Message | None]:
-    return cast("Queue[Message | None]", pump._message_queue)
 
 
 @cache
@@ -138,18 +134,14 @@ class InTurn:
         self._put_off: Callable[[], None] | None = None
         self._ends: Callable[[], None] = lambda: None
 
-    @property
-    def repeats(self) -> bool:
-        """Whether the next event is the key again that is being handled."""
-        return bool(self._waiting) and _is_again(self._now, self._waiting[0][0])
-
     def put_off(self, function: Callable[[], None]) -> bool:
         """Whether something may wait, as the same key follows; it is done before anything else is handled.
 
         What was put off before is dropped: this is done in its place.
         """
-        self._put_off = function if self.repeats else None
-        return self.repeats
+        repeats = bool(self._waiting) and _is_again(self._now, self._waiting[0][0])
+        self._put_off = function if repeats else None
+        return repeats
 
     def until_next(self, end: Callable[[], None]) -> None:
         """Call a function before the next key, click or paste is handled."""
@@ -201,7 +193,7 @@ class InTurn:
         settled = (
             behind.number > 1
             and behind.widget is front
-            and all(_queue(each).empty() for each in front.ancestors_with_self if isinstance(each, Widget))
+            and not any(each.message_queue_size for each in front.ancestors_with_self if isinstance(each, Widget))
         )  # no message of the widget, as one that follows a message of its own, is still on its way to the screen
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
@@ -240,7 +232,10 @@ class InTurn:
             self._catch_up()
 
     async def _hand_on(self, event: events.Event) -> None:
-        target = self._target(event)
+        target = self._front()
+        if isinstance(event, events.MouseEvent):
+            with suppress(NoWidget, NoScreen, ScreenStackError):
+                target = self._app.get_widget_at(event.x, event.y)[0]
         if target is None or not target.is_attached:
             return  # a notice that went away is still drawn where the mouse is
         await self._handle(event)
@@ -261,7 +256,7 @@ class InTurn:
         return self._behind
 
     def _send(self, widget: Widget, number: int) -> bool:
-        if not (sent := _first_above(widget, _rests).post_message(self.hold(widget, number))):
+        if not (sent := _first_above(widget).post_message(self.hold(widget, number))):
             self._forget()
         return sent
 
@@ -283,12 +278,6 @@ class InTurn:
     def _screen(self) -> Screen[Any] | None:
         return self._app._screen_stack[-1] if self._app._screen_stack else None
 
-    def _target(self, event: events.Event) -> Widget | None:
-        if isinstance(event, events.MouseEvent):
-            with suppress(NoWidget, NoScreen, ScreenStackError):
-                return self._app.get_widget_at(event.x, event.y)[0]
-        return self._front()
-
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
@@ -301,16 +290,27 @@ def _is_escape(event: object) -> bool:
 def _only_draws(screen: Screen[Any]) -> bool:
     """Whether nothing that is seen, or has the focus, has more to do than to be drawn; and the screen hides others."""
     app: App[Any] = screen.app
-    if screen is not app.screen or screen.styles.background.a < 1 or screen._callbacks or not _queue(app).empty():
+    if screen is not app.screen or screen.styles.background.a < 1 or screen._callbacks or app.message_queue_size:
         return False
     return not any(
         widget._layout_required
         or widget._scroll_required
         or widget._recompose_required
         or widget._next_callbacks
-        or not all(isinstance(message, Prompt) for message in _queue(widget).values)
+        or not all(isinstance(message, Prompt) for message in cast("Any", widget._message_queue).values)
         for widget in (screen, screen.focused or screen, *screen._compositor.visible_widgets)
     )
+
+
+def draw_together(screen: Screen[Any]) -> None:
+    """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
+    in_turn: InTurn | None = getattr(screen.app, "in_turn", None)
+    if in_turn is not None and in_turn.holds:
+        return  # they are
+    held = ExitStack()
+    held.callback(screen.check_idle if in_turn is None else in_turn.draw)
+    held.enter_context(screen.app.batch_update())
+    later(screen.app, TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
 
 
 # Threads and timers

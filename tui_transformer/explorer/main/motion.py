@@ -13,11 +13,10 @@ from typing import Any
 
 from textual.timer import Timer
 
-from tui_transformer.explorer.guard.event_queue import later
+from tui_transformer.explorer.guard.event_queue import draw_together, later
 from tui_transformer.explorer.guard.failures import carefully
 from tui_transformer.explorer.main.panes.matrix import MatrixPair
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.requests import draw_together
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.records import replace
 from tui_transformer.session.scene import Scene

@@ -23,11 +23,11 @@ from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.records import replace
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.pane_fit import room_for_whole
+from tui_transformer.session.pane_fit import SHORT
 from tui_transformer.session.position import Position, Search, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import has_cell
-from tui_transformer.session.view_state import Shown, Size, ViewState, next_shown
+from tui_transformer.session.view_state import Shown, ViewState
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
 from tui_transformer.session.words import TEMPERATURES, WORDS
 from tui_transformer.views.step_view import Place, place_of
@@ -303,7 +303,7 @@ class Navigation:
 
     def turn_whole(self) -> None:
         """Show the whole above the step, or the lists of steps and heads instead."""
-        if not room_for_whole(Size(*self._screen.size), self._panes.told):
+        if self._panes.told and self._screen.size.height < SHORT:
             self.say("beside the card there is no room for the whole: leave the tour first")
             return
         self._explored.change_view(whole=not self._panes.whole)
@@ -322,11 +322,10 @@ class Navigation:
 
     def next_shown(self) -> None:
         """Draw the values and what is beside them; then one of them alone, or the difference."""
-        kind = self.session.overlay.kind
-        if kind == "nothing":
+        if self.session.overlay.kind == "nothing":
             self.say(self.hint("there is nothing beside: {backward} shows gradients, {compare} compares"))
         else:
-            self.look(wanted=next_shown(kind, self._panes.shown, wide=self._panes.arrangement.is_wide))
+            self.look(wanted=self._panes.shown_further(1))
 
     def next_chart(self) -> None:
         """Draw the next chart of those that fit the step."""

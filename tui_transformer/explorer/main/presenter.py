@@ -11,13 +11,13 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_transformer.errors import InputError, reason
-from tui_transformer.explorer.guard.event_queue import later
+from tui_transformer.explorer.guard.event_queue import draw_together, later
 from tui_transformer.explorer.guard.failures import carefully, say
 from tui_transformer.explorer.main.panes.lines import INSTEAD, Lines, is_random
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.prompt import STALE
-from tui_transformer.explorer.shell.requests import Requests, draw_together
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.records import replace
@@ -85,7 +85,8 @@ class Presenter:
 
     def show(self) -> None:
         """Show the state, as a key has left it; while the key is held, at the last press."""
-        if not self._requests.put_off(self.show):
+        in_turn = getattr(self._screen.app, "in_turn", None)
+        if in_turn is None or not in_turn.put_off(self.show):
             self.show_now()
 
     def show_now(self) -> None:
@@ -313,9 +314,10 @@ class Panes:
                 side.styles.width = width
         for pane in self.screen.query("#sentence"):
             pane.styles.height = arrangement.edited or None
-        for pane in self.screen.query("#whole") if arrangement.whole else ():
-            if pane.styles.height != Scalar.from_number(arrangement.whole.height):
-                pane.styles.height = arrangement.whole.height
+        whole = arrangement.whole
+        for pane in self.screen.query("#whole") if whole else ():
+            if whole and pane.styles.height != Scalar.from_number(whole.height):
+                pane.styles.height = whole.height
 
     @property
     def whole(self) -> bool:
@@ -324,7 +326,11 @@ class Panes:
     @property
     def shown(self) -> Shown:
         """Which matrices are drawn, as the room allows."""
-        return shown_at(self._explored.session, self._explored.view, Size(*self.screen.size))
+        return self.shown_further(0)
+
+    def shown_further(self, by: int) -> Shown:
+        """The same so many choices further."""
+        return shown_at(self._explored.session, self._explored.view, Size(*self.screen.size), by)
 
     def heat_map(self, pane: str) -> HeatMap:
         """The cells of the matrix, or of the one beside it."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from textual.screen import Screen
-
 from tui_transformer.errors import InputError, reason
-from tui_transformer.explorer.guard.event_queue import InTurn, later
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.failures import say
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
@@ -20,9 +17,6 @@ from tui_transformer.text.display import visible
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
-
-TOGETHER = 0.001
-"""Seconds in which every pane has said that it has to be drawn again."""
 
 GPU_PATIENCE = 0.01
 """Seconds for which small work on a GPU is waited for: the key's repaint shows it then, and needs no second one."""
@@ -86,11 +80,6 @@ class Requests:
         self._worker.submit(kind, work, there(finish), there(self._fail), self._progress, patience)
         later(self.screen, PATIENCE, self._show_progress)
 
-    def put_off(self, show: Callable[[], None]) -> bool:
-        """Whether what a key shows may wait, as the same key follows: it would be stale at once."""
-        turn = getattr(self.screen.app, "in_turn", None)
-        return isinstance(turn, InTurn) and turn.put_off(show)
-
     @property
     def settled(self) -> bool:
         """Whether the screen no longer says that something is being computed that has ended."""
@@ -139,17 +128,6 @@ class Requests:
         say(self.screen.app, reason(error), "error")
         self.failed(error)
         self.show()
-
-
-def draw_together(screen: Screen[Any]) -> None:
-    """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
-    in_turn: InTurn | None = getattr(screen.app, "in_turn", None)
-    if in_turn is not None and in_turn.holds:
-        return  # they are
-    held = ExitStack()
-    held.callback(screen.check_idle if in_turn is None else in_turn.draw)
-    held.enter_context(screen.app.batch_update())
-    later(screen.app, TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
 
 
 class Pieces(Generic[Piece, Result]):

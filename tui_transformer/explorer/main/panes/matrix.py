@@ -74,10 +74,10 @@ class MatrixPair(Container):
 
     def show_scene(self, scene: Scene) -> None:
         """Show a step's own values, what is beside them, or both; of what is still computed the name alone."""
-        stop, step = scene.position.stop, scene.step
-        if scene.has_pair and not self.has_class("-both"):  # the second is scrolled as when it was last seen
+        stop, step, both = scene.position.stop, scene.step, "-both" in scene.arrangement
+        if both and not self.has_class("-both"):  # the second is scrolled as when it was last seen
             self.call_after_refresh(self._follow, self.first, self.second, 0.0)
-        self.set_class(scene.has_pair, "-both")
+        self.set_class(both, "-both")
         self.set_class("-stacked" in scene.arrangement, "-stacked")
         for pane in (self.first, self.second):
             pane.cells.wanted_width = scene.view.cell_width
@@ -86,20 +86,20 @@ class MatrixPair(Container):
             self.first.show_missing(stop)
             remark = "computing"
         else:
-            self._show(step, scene)
+            self._show(step, scene, both=both)
             compared = scene.session.overlay.kind == "trace"
             remark = visible(hint(self.app, apart(scene.session, stop))) if compared else ""
-        first, second = (Content(text) for text in (("", remark) if scene.has_pair else (remark, "")))
+        first, second = (Content(text) for text in (("", remark) if both else (remark, "")))
         if step is not None and step.frame is not None:
             first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
         for pane, text in zip((self.first, self.second), (first, second), strict=True):
             pane.border_subtitle = text
 
-    def _show(self, step: StepScene, scene: Scene) -> None:
-        overlay, both = step.overlay, scene.has_pair
+    def _show(self, step: StepScene, scene: Scene, *, both: bool) -> None:
+        overlay = step.overlay
         width = number_width(step) if both else 0
         if step.alone is None:
-            titles = matrix_titles(scene.session, step, wide=scene.arrangement.is_wide, both=both)
+            titles = matrix_titles(scene.session, step, wide="-wide" in scene.arrangement, both=both)
             own, note = (step.view, step.scale, step.tile, step.place), scale_note(step)
             self.first.show_matrix(*own, titles=titles, note=note, number_width=width, frame=step.frame)
         pane = self.second if step.alone is None else self.first

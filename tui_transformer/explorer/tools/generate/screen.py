@@ -14,6 +14,7 @@ from textual.widgets import Static
 from tui_transformer.engine.changes import Add, of_pass
 from tui_transformer.engine.program import PROBABILITIES, Step
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.event_queue import draw_together
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen, Port, copy_line
@@ -21,7 +22,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import OFF_ON, Field, Form
 from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.prompt import asking
-from tui_transformer.explorer.shell.requests import Requests, draw_together
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate import steering as adding
