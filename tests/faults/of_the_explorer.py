@@ -100,7 +100,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "colours are not set again after attributes were taken back",
-        "explorer/guard/frame.py",
+        "explorer/guard/cell_style.py",
         '            codes.append("0")\n            now = OWN\n',
         '            codes.append("0")\n',
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[attributes]",

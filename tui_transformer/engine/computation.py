@@ -84,7 +84,7 @@ class Computation:
     def _changed(self) -> frozenset[str]:
         return self.program.downstream(edit.name for edit in self.edits)
 
-    def _owner(self, name: str) -> Computation:
+    def owner(self, name: str) -> Computation:
         """That which keeps a value: the base, if no edit reaches it."""
         return self if self.base is None or name in self._changed else self.base
 
@@ -98,16 +98,12 @@ class Computation:
     def _begins(self, step: Step) -> bool:
         return any(edit.name == step.name for edit in self.edits) and self._changed.isdisjoint(step.inputs)
 
-    def store(self, name: str) -> dict[str, Array]:
-        """Where the value of a name is kept."""
-        return self._owner(name).held
-
     def _keeps(self, name: str) -> bool:
-        owner = self._owner(name)
+        owner = self.owner(name)
         return name in owner.plan.names and name not in owner.refused
 
     def _there(self, name: str) -> bool:
-        if name in self.program.weights or name in self.program.givens or name in self.store(name):
+        if name in self.program.weights or name in self.program.givens or name in self.owner(name).held:
             return True
         return name in self.shared and name not in self._changed
 
@@ -121,7 +117,7 @@ class Computation:
             return values[name]
         if name in self.program.weights and name not in self._changed:
             return self.weights.operand(name, self.program.shape(name))
-        store = self.store(name)
+        store = self.owner(name).held
         if name in self.program.weights:
             if name not in store:
                 shape = self.program.shape(name)
@@ -129,7 +125,7 @@ class Computation:
                 store[name] = changed(self.edits, name, self.backend, weight, whole(shape))
             return store[name]
         if name in self.givens and name not in store:
-            given = self._owner(name).givens[name]
+            given = self.owner(name).givens[name]
             floats, booleans, integers = self.backend.floats, self.backend.booleans, self.backend.integers
             store[name] = {"b": booleans, "f": floats}.get(given.dtype.kind, integers)(given)
         return self._repeated(store[name] if name in store else self.shared[name])
@@ -244,7 +240,7 @@ class Computation:
                     result = self.backend.xp.broadcast_to(result, (self.batch, *result.shape[1:]))
             result = changed(self.edits, step.name, self.backend, result, region)
         if self._keeps(step.name):
-            self._owner(step.name).keep(step, result)
+            self.owner(step.name).keep(step, result)
         return result
 
     def keep(self, step: Step, value: Array | SparseArray) -> None:

@@ -49,12 +49,12 @@ class Step:
         """The result's shape, without a batch axis."""
         return shape_of(self.axes)
 
-    @property
+    @cached_property
     def sublayer(self) -> str:
         """The dotted name without its last part, as `encoder.0.self_attention`."""
         return self.name.rpartition(".")[0] or self.name
 
-    @property
+    @cached_property
     def layer(self) -> str:
         """The layer, as `encoder.0`; for steps outside the stacks the same as the sublayer."""
         parts = self.name.split(".")
@@ -139,7 +139,7 @@ class Program:
             InputError: No such step, or several.
         """
         step = self.by_name.get(self.aliases.get(name, name))
-        return self.by_name[self._own(one(self.names, name))] if step is None else step
+        return self.by_name[self.aliases.get(own := one(self.names, name), own)] if step is None else step
 
     def named(self, name: str) -> str:
         """The own name of a step, weight or input, whose whole name, alias or end (of a single one) this is.
@@ -147,20 +147,18 @@ class Program:
         Raises:
             InputError: Nothing is called so, or several are.
         """
-        own = self._own(name)
+        own = self.aliases.get(name, name)
         if own in self.by_name or own in self.weights or own in self.givens:
             return own
-        return self._own(one((*self.names, *self.weights), name))
+        whole = one((*self.names, *self.weights), name)
+        return self.aliases.get(whole, whole)
 
     def knows(self, name: object) -> bool:
         """Whether `named` knows what is meant."""
         if not isinstance(name, str):
             return False
-        own, names = self._own(name), (*self.names, *self.weights)
+        own, names = self.aliases.get(name, name), (*self.names, *self.weights)
         return own in names or own in self.givens or len(ending(names, name)) == 1
-
-    def _own(self, name: str) -> str:
-        return self.aliases.get(name, name)
 
     def axes(self, name: str) -> Axes:
         """The axes of a step, weight or input."""

@@ -73,7 +73,7 @@ class Trace(Mapping[str, Host]):
 
     # What there is
 
-    @property
+    @cached_property
     def backend(self) -> Backend:
         """Where the values are computed."""
         return self.weights.backend
@@ -83,7 +83,7 @@ class Trace(Mapping[str, Host]):
         """Every step and alias in order."""
         return self.program.names
 
-    @property
+    @cached_property
     def batch(self) -> int:
         """How many sentences are computed together."""
         return self._values.batch
@@ -100,11 +100,11 @@ class Trace(Mapping[str, Host]):
     @property
     def held(self) -> frozenset[str]:
         """The steps whose values are there already."""
-        return frozenset(name for name in self.program.by_name if name in self._values.store(name))
+        return frozenset(name for name in self.program.by_name if name in self._values.owner(name).held)
 
     def held_value(self, name: str) -> Array | None:
         """The value of a step that is there already, on the device, with its batch axis; None where it is not."""
-        return dense(self._values.store(name).get(name))
+        return dense(self._values.owner(name).held.get(name))
 
     @property
     def held_bytes(self) -> int:

@@ -186,17 +186,19 @@ class ExplorerApp(GuardedApp):
 
     def action_help(self) -> None:
         """Show the card of keys of the main screen, and behind it, and of all other screens, what they are about."""
-        from tui_transformer.explorer.shell.pages import CardScreen, HelpScreen
-
         screen = self.screen
         if not isinstance(screen, ExplorerScreen):
             return
 
         def explain() -> None:
+            from tui_transformer.explorer.shell.help_page import HelpScreen  # what draws Markdown takes a while
+
             page = without(screen.help_page, _left_out(screen))
             screen.open(HelpScreen(page, "Help", direct=not isinstance(screen, MainScreen)))
 
         if isinstance(screen, MainScreen):
+            from tui_transformer.explorer.shell.pages import CardScreen
+
             screen.open(CardScreen(), lambda wanted: explain() if wanted else None)
         else:
             explain()

@@ -23,12 +23,12 @@ from textual.strip import Strip
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.compositor import update_of
-from tui_transformer.explorer.guard.contrast import luminance
 from tui_transformer.explorer.guard.frame import Frame
 from tui_transformer.files import is_folder, make_folder, read_regular, write_whole
 from tui_transformer.records import dataclass
 from tui_transformer.report.export import png_drawing
 from tui_transformer.text.display import visible
+from tui_transformer.views.view import luminance
 
 EXTRA = "pip install 'tui-transformer[record]'"
 TEMPLATE, LARGEST = Path(__file__).with_name("recorded.html"), 1 << 20

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.similar import Term, similar, terms_of
 from tui_transformer.engine.ops import Embed
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.errors import InputError
 from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass
@@ -33,26 +34,25 @@ class Near:
     words: tuple[tuple[str, float], ...]
 
 
-def table_at(trace: Trace, stop: str) -> str | None:
-    """The table of words that a stop looks its rows up in, or that it is; None of any other stop."""
-    if stop in trace.program.weights:
-        return stop if stop.endswith(TABLE) else None
-    step = trace.program.by_name.get(stop)
-    if step is None or not isinstance(step.op, Embed):
-        return None
-    return next((name for name in step.inputs if name.endswith(TABLE)), None)
+@by_program
+def tables(program: Program) -> Mapping[str, str]:
+    """The table of words of every stop that is one, or looks its rows up in one."""
+    own = {name: name for name in program.weights if name.endswith(TABLE)}
+    looked_up = ((step.name, step.inputs) for step in program.steps if isinstance(step.op, Embed))
+    return own | {name: each for name, inputs in looked_up for each in reversed(inputs) if each in own}
 
 
-def has_neighbours(session: Session, stop: str) -> bool:
-    """Whether neighbours of its rows are shown: it holds rows of a table of words, which is not too large."""
-    table = table_at(session.trace, stop)
-    return table is not None and math.prod(session.trace.program.shape(table)) <= MOST
+@by_program
+def with_neighbours(program: Program) -> frozenset[str]:
+    """The stops at which neighbours of a row are shown: their table of words is not too large."""
+    return frozenset(stop for stop, table in tables(program).items() if math.prod(program.shape(table)) <= MOST)
 
 
 def near_cost(session: Session, stop: str, asked: str) -> int:
     """About how many operations `near` takes."""
-    table = table_at(session.trace, stop)
-    return 0 if table is None else COST * math.prod(session.trace.program.shape(table)) * (1 + bool(asked))
+    program = session.trace.program
+    table = tables(program).get(stop)
+    return 0 if table is None else COST * math.prod(program.shape(table)) * (1 + bool(asked))
 
 
 def near(session: Session, position: Position, asked: str, report: Report = lambda _: None) -> tuple[Near, ...]:
@@ -64,7 +64,7 @@ def near(session: Session, position: Position, asked: str, report: Report = lamb
         asked: The sum, as it was typed; "" for none.
         report: Told what is looked through; may raise to end it.
     """
-    trace, table = session.trace, table_at(session.trace, position.stop)
+    trace, table = session.trace, tables(session.trace.program).get(position.stop)
     if table is None:
         return ()
     model, token, written = session.model, position.place.row, table.startswith("decoder.")

@@ -195,9 +195,7 @@ class Session(Sentences):
         """Compare every step of this trace and the other; `report` may raise to end it."""
         from tui_transformer.report.differences import compare_traces
 
-        made = compare_traces(self.trace, self.other.trace, report)
-        kept: Comparison = self.cache.compared.setdefault("comparison", made)
-        return kept
+        return self.cache.compared.made("comparison", lambda: compare_traces(self.trace, self.other.trace, report))
 
     def with_overlay(self, overlay: Overlay) -> Session:
         """The same with something else beside; no value is computed again.

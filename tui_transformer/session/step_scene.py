@@ -19,7 +19,7 @@ from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, field, replace
-from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
+from tui_transformer.session.nearest_tokens import Near, near, near_cost, with_neighbours
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session, gradient_cost
@@ -123,7 +123,7 @@ def step_scene(
     )
     working, values, edited = (None, (), "") if cell is None else (cell.working, cell.values, cell.edited)
     nearest = None
-    if has_neighbours(session, name):
+    if name in with_neighbours(trace.program):
         asked = view_state.words
         cost, work = partial(near_cost, session, name, asked), partial(near, session, Position(name, place), asked)
         nearest = reading.get(session, name, ("near", place.row, asked), cost, work) or ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -41,10 +41,22 @@ def _channels(code: str) -> tuple[int, int, int]:
     return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
 
 
+def luminance(color: Sequence[int]) -> float:
+    """The relative luminance of an sRGB colour of three channels up to 255, from 0 to 1 (WCAG 2)."""
+    channels = [channel / 255 for channel in color]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+def contrast_ratio(first: Sequence[int], second: Sequence[int]) -> float:
+    """The contrast of two colours, 1 to 21 (WCAG 2, contrast ratio)."""
+    darker, lighter = sorted(map(luminance, (first, second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
 def contrast(fill: str) -> str:
-    """Black or white, whichever is easier to read (relative luminance, WCAG 2)."""
-    red, green, blue = ((channel / 255) ** 2.2 for channel in _channels(fill))
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
+    """Black or white, whichever is easier to read."""
+    return "#000000" if luminance(_channels(fill)) > 0.179 else "#ffffff"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.run import check_theme
-from tui_transformer.explorer.shell.pages import HelpScreen
+from tui_transformer.explorer.shell.help_page import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.widgets.heat_map import HeatMap

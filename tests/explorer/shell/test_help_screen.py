@@ -5,7 +5,7 @@ import sys
 
 from driving import NARROW, exploring
 
-from tui_transformer.explorer.shell.pages import HelpScreen
+from tui_transformer.explorer.shell.help_page import HelpScreen
 
 TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line {i}" for i in range(60))
 

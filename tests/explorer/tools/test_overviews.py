@@ -16,8 +16,8 @@ from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
 from tui_transformer.analysis.measures import HEAD_MEASURES
 from tui_transformer.analysis.rollout import Link
+from tui_transformer.explorer.shell.help_page import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.explorer.tools.heads import HeadsScreen

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from rich.style import Style
 
-from tui_transformer.explorer.guard.contrast import contrast_ratio, luminance
 from tui_transformer.explorer.widgets.palette import (
     FEW,
     LEVELS,
@@ -14,7 +13,7 @@ from tui_transformer.explorer.widgets.palette import (
     ramp,
     small_picture,
 )
-from tui_transformer.views.view import Scale, ScaleKind
+from tui_transformer.views.view import Scale, ScaleKind, contrast_ratio, luminance
 
 DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")
 KINDS: tuple[ScaleKind, ...] = ("sequential", "diverging")
@@ -38,7 +37,7 @@ def test_text_is_readable_on_ramps_that_are_monotone_or_have_a_neutral_middle(de
         for style in palette(kind, surface, Style()).styles:
             assert style.color is not None
             assert style.bgcolor is not None
-            assert contrast_ratio(style.color, style.bgcolor) >= 4.5
+            assert contrast_ratio(style.color.get_truecolor(), style.bgcolor.get_truecolor()) >= 4.5
 
 
 def test_without_colour_signed_glyphs_tell_minus_from_plus() -> None:

@@ -9,7 +9,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import IO, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -17,7 +17,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from tui_transformer.explorer.guard.line import MeasuringDriver
+from tui_transformer.explorer.guard.line import MeasuringDriver, Output
 from tui_transformer.text.guarded import end_awaited, is_awaited
 
 NO_ESCAPE = "[Ofb\t\x7f"
@@ -85,27 +85,6 @@ class Parser(XTermParser):
         with suppress(ArithmeticError, ValueError):
             return list(super()._sequence_to_key_events(sequence))
         return []
-
-
-class Output:
-    """What is written to. Where the terminal is gone nothing is any more, and the thread that writes goes on.
-
-    Of Textual 8.2: it would end, and the program would wait for good for room in the queue that it reads.
-    """
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-
-    def write(self, text: str) -> None:
-        with suppress(OSError):
-            self._file.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            self._file.flush()
-
-    def fileno(self) -> int:
-        return self._file.fileno()
 
 
 class TerminalDriver(MeasuringDriver, LinuxDriver):

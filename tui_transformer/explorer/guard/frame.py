@@ -11,17 +11,17 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import accumulate, chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.cells import cell_len, get_character_cell_size
-from rich.color import Color, ColorSystem
+from rich.color import ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 
-from tui_transformer.explorer.guard.contrast import text_color
+from tui_transformer.explorer.guard.cell_style import OWN, CellStyle, painted, style_of
 
 MOVE = 4
 """Bytes that a move to the right takes at least."""
@@ -94,7 +94,7 @@ class Frame:
             style = self._cells.styles[looks[starts[first]]]
             if style.is_plain and all(map(str.isspace, words[first:last])):
                 style = style._replace(color=pen.color)  # it is not seen
-            parts.append(_painted(pen, style))
+            parts.append(painted(pen, style))
             parts += chain.from_iterable(zip(ways[first:last], words[first:last], strict=True))
             pen = style
         return "".join((*parts, "\x1b[0m" * (pen != OWN)))
@@ -192,49 +192,11 @@ class Changes(CompositorUpdate):
 
 UPPER, LOWER, FULL = "▀", "▄", "█"
 
-MARKS_BLANKS = frozenset(("4", "7", "9", "21", "53"))
-"""Attributes that are seen where there is no character: lines, and colours that are exchanged."""
-
 MOST_KEPT = 1 << 14
 """Segments whose cells are kept."""
 
 MOST_LOOKS = 1 << 16
 """Styles, and texts of several columns, that have numbers."""
-
-_ATTRIBUTES = {
-    "bold": "1",
-    "dim": "2",
-    "italic": "3",
-    "underline": "4",
-    "blink": "5",
-    "reverse": "7",
-    "conceal": "8",
-    "strike": "9",
-    "underline2": "21",
-    "overline": "53",
-}
-
-
-class CellStyle(NamedTuple):
-    """Attributes and colours of a cell, as codes of the terminal; sorted, little is to be set from one to the next.
-
-    Attributes:
-        attributes: Codes such as `1` for bold.
-        background: The code of the background, as if it were a text's colour; "" is the terminal's own.
-        color: The code of the text's colour; `39` is the terminal's own.
-    """
-
-    attributes: tuple[str, ...] = ()
-    background: str = ""
-    color: str = "39"
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing but the background is seen where there is no character."""
-        return not self.attributes or MARKS_BLANKS.isdisjoint(self.attributes)
-
-
-OWN = CellStyle()
 
 TEXT = (1 << 21) - 1
 """The bits of a cell's text: a character, or from `REST` on what is no character of Unicode."""
@@ -295,7 +257,7 @@ class Cells:
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
             self._by_style.clear()
-        own = _style_of(style or Style.null(), self.system)
+        own = style_of(style or Style.null(), self.system)
         if text.isascii() or all(get_character_cell_size(each) == 1 for each in text):
             if (by_character := self._by_style.get(own)) is None:
                 by_character = self._by_style[own] = _ByCharacter(partial(self._cell, own))
@@ -339,26 +301,6 @@ def _seen(character: str, own: CellStyle) -> tuple[str, CellStyle]:
     return character, own
 
 
-@lru_cache(1 << 12)
-def _style_of(style: Style, system: ColorSystem) -> CellStyle:
-    attributes = tuple(code for name, code in _ATTRIBUTES.items() if getattr(style, name))
-    return CellStyle(attributes, _code(style.bgcolor, system), _code(text_color(style, system), system) or OWN.color)
-
-
-def _code(color: Color | None, system: ColorSystem) -> str:
-    """The code that sets the text's colour; "" for the terminal's own."""
-    if color is None or color.is_default:
-        return ""
-    return ";".join(color.downgrade(system).get_ansi_codes())
-
-
-@lru_cache(1 << 12)
-def as_background(code: str) -> str:
-    """The code that sets the background to a colour whose code for text is given."""
-    first, _, rest = code.partition(";")
-    return ";".join(filter(None, (str(int(first or OWN.color) + 10), rest)))
-
-
 # Sequences of the terminal
 
 
@@ -383,18 +325,3 @@ def _near(down: int, across: int) -> str:
     if -LEAST_BACK < across <= 0:
         return "\x1b[B" * down + "\b" * -across
     return "\x1b[B" * down + f"\x1b[{'' if across == 1 else abs(across)}{'C' if across > 0 else 'D'}"
-
-
-def _painted(now: CellStyle, style: CellStyle) -> str:
-    """The sequence that sets colours and attributes, those that are not set already."""
-    codes = list[str]()
-    if style.attributes != now.attributes:
-        if now.attributes:
-            codes.append("0")
-            now = OWN
-        codes += style.attributes
-    if style.color != now.color:
-        codes.append(style.color)
-    if style.background != now.background:
-        codes.append(as_background(style.background))
-    return f"\x1b[{';'.join(codes)}m" if codes else ""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
+from typing import IO
 
 from textual import events
 from textual.driver import Driver
@@ -51,3 +53,24 @@ class MeasuringDriver(Driver):
                 self.took, self.asked = time.monotonic() - self.asked, None
         else:
             super().process_message(message)
+
+
+class Output:
+    """What is written to. Where the terminal is gone nothing is any more, and the thread that writes goes on.
+
+    Of Textual 8.2: it would end, and the program would wait for good for room in the queue that it reads.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()

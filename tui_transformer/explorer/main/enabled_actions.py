@@ -23,19 +23,20 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> Mapping[str
     program = session.trace.program
     step = program.by_name.get(stop)
     weights = step is not None and any(name in program.weights for name in step.inputs)
+    anywhere = session.cache.compared.made("refused", lambda: refused_anywhere(session))
+    wordless = "vocabulary.open" in anywhere
     useless = {
         "head.next": "this step has no heads" if scene is None or scene.view.heads < 2 else "",
         "layer.next": "this model has one layer" if layer_count(program) < 2 else "",
         "cell.edit": NO_NUMBERS if scene is None or scene.view.integer else "",
         "predict": NO_NUMBERS if scene is None else "",
-        "export": NO_NUMBERS if scene is None and session.model.vocabulary is None else "",
+        "export": NO_NUMBERS if scene is None and wordless else "",
         "chart.next": NO_NUMBERS if scene is None else "",
         "weights": "" if weights else "this step has no weights",
-        "patch": NO_NUMBERS if scene is None else "this model has no words" if session.model.vocabulary is None else "",
+        "patch": NO_NUMBERS if scene is None else "this model has no words" if wordless else "",
         "overlay": "nothing stands beside: no gradient, no other trace" if session.overlay.kind == "nothing" else "",
         "compare.first": "" if session.overlay.kind == "trace" else "nothing is compared",
     }
-    anywhere = session.cache.compared.made("refused", lambda: refused_anywhere(session))
     return {name: reason for name, reason in useless.items() if reason} | anywhere
 
 

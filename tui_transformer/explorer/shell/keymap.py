@@ -143,9 +143,8 @@ def keymap_of(app: App[Any]) -> Mapping[str, str]:
 
 def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int = 2) -> Content:
     """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
-    named = [action for action in in_use(actions, app) if action.short and action.shown]
-    keymap = keymap_of(app)
-    words = [_word(action.shown, action.short, action.action, _pressed(action, keymap)) for action in named]
+    given = tuple(keymap_of(app).items())
+    words = [word for action in actions if (word := _word(action, given)) is not None]
     room, chosen = width - 1 - sum(word.cell_length for word in words[-always:]), list[Content]()
     for word in words[:-always]:
         if word.cell_length <= room:
@@ -155,12 +154,21 @@ def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int =
 
 
 @lru_cache(1 << 10)
-def _word(key: str, word: str, action: str, keys: tuple[tuple[str, str], ...]) -> Content:
-    """A key and its word; a click does what the key does, and of several keys the one that is clicked."""
-    said = Content.assemble(" ", (key, "bold $accent"), (f" {word} ", "$foreground 70%"))
-    if action or len(keys) == 1:
-        name = action if "." in action.partition("(")[0] else f"screen.{action}"
-        said = said.stylize(Style.from_meta({CLICKED: name if action else press(keys[0][1])}))
+def _word(action: Action, given: tuple[tuple[str, str], ...]) -> Content | None:
+    """An action's key and word; a click does what the key does, and of several keys the one that is clicked.
+
+    None where it has no word, or no key in the keymap that is given.
+    """
+    keymap = dict(given)
+    key, does = _shown(action, keymap), action.action
+    if not (key and action.short):
+        return None
+    one = " " not in key and " " not in action.of
+    keys = () if does and one else tuple(_keys_shown(action, key, keymap))  # that clicks tell apart, or type
+    said = Content.assemble(" ", (key, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
+    if does or len(keys) == 1:
+        name = does if "." in does.partition("(")[0] else f"screen.{does}"
+        said = said.stylize(Style.from_meta({CLICKED: name if does else press(keys[0][1])}))
     if len(keys) > 1:
         names = dict(keys)
         for each in re.finditer("|".join(map(re.escape, sorted(names, key=len, reverse=True))), key):
@@ -173,19 +181,14 @@ def press(key: str) -> str:
     return f"app.press({key!r})"
 
 
-def _pressed(action: Action, keymap: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The keys that clicks tell apart or type, as the line of keys has them, each with its name; of most words none."""
-    one = " " not in action.shown and " " not in action.of
-    return () if action.action and one else tuple(_keys_shown(action, keymap))
-
-
-def _keys_shown(action: Action, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _keys_shown(action: Action, shown: str, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The keys of an action that the line of keys has, as it writes them, each with its name."""
     for meaning in action.of.split() or [action.id]:
         if meaning not in MEANINGS and meaning not in keymap:
             yield spelled(meaning), meaning
             continue
         for binding in bindings_in_use(Action(meaning, "", "").binding(), keymap):
-            if (written := spelled(binding.key).replace("ctrl+", "^")) in action.shown:
+            if (written := spelled(binding.key).replace("ctrl+", "^")) in shown:
                 yield written, binding.key
 
 

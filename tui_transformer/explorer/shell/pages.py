@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Literal
 
-from textual.app import ComposeResult
 from textual.content import Content
 
-from tui_transformer.explorer.shell.actions.dialogs import CARD_PAGE, HELP_PAGE, READER
+from tui_transformer.explorer.shell.actions.dialogs import CARD_PAGE, READER
 from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
-from tui_transformer.explorer.shell.dialog import Dialog, Page, plain
-from tui_transformer.explorer.shell.keymap import key_in, keymap_of, page_with_keys
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keymap import key_in, keymap_of
 from tui_transformer.explorer.shell.keys import MENUS
-from tui_transformer.text.display import cells, visible
+from tui_transformer.text.display import cells
 
 COLUMN, TITLE = 36, 11
 """Columns of a group of the card, and of the title of a menu in it."""
@@ -76,24 +75,6 @@ def _paragraph(title: str, keys: Sequence[tuple[str, str]], width: int) -> list[
 
 def _key(key: str, said: str) -> Content:
     return Content.assemble((key, "bold $accent"), (f" {said}", "$foreground 75%"))
-
-
-class HelpScreen(Dialog[None]):
-    """A page of help, in whose text `{key:undo}` is the key for that."""
-
-    ACTIONS = HELP_PAGE
-
-    def __init__(self, markdown: str, title: str, *, direct: bool = True) -> None:
-        super().__init__(title)
-        self._markdown, self._direct = markdown, direct
-
-    def body(self) -> ComposeResult:
-        """The text; what draws Markdown takes a while to import, so only now."""
-        from tui_transformer.explorer.widgets.markdown import MarkdownText
-
-        with Page():
-            page = page_with_keys(self._markdown, keymap_of(self.app), direct=self._direct)
-            yield MarkdownText("\n".join(map(visible, page.splitlines())))
 
 
 class MessageScreen(Dialog[None]):

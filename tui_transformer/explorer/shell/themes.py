@@ -8,7 +8,8 @@ from textual.color import Color as Mixed
 from textual.design import ColorSystem
 from textual.theme import Theme
 
-from tui_transformer.explorer.guard.contrast import LEAST, contrast_ratio
+from tui_transformer.explorer.guard.cell_style import LEAST
+from tui_transformer.views.view import contrast_ratio
 
 
 def _variables(
@@ -103,7 +104,7 @@ class Readable(Theme):
     def to_color_system(self) -> ColorSystem:
         colors = super().to_color_system().generate()
         page, accent = (Mixed.parse(colors[name]) for name in ("background", "accent"))
-        while contrast_ratio(accent.rich_color, page.rich_color) < LEAST:
+        while contrast_ratio(accent.rgb, page.rgb) < LEAST:
             accent = accent.darken(0.02)
         return Theme(**{**vars(self), "accent": accent.hex}).to_color_system()
 

@@ -27,7 +27,7 @@ from tui_transformer.explorer.shell.prompt import asking
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
-from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
+from tui_transformer.session.nearest_tokens import COST, sum_of, tables
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.text.display import fit, visible
@@ -42,7 +42,7 @@ WORD = 24
 def open_nearest(port: Port) -> None:
     """Ask for the words, and list those near to them."""
     session = port.session
-    table = table_at(session.trace, port.position.stop) or table_name(session.trace)
+    table = tables(session.trace.program).get(port.position.stop) or table_name(session.trace)
 
     def find(asked: tuple[str, tuple[Term, ...]]) -> None:
         text, terms = asked

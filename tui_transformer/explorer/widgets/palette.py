@@ -17,9 +17,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
-from tui_transformer.explorer.guard.contrast import contrast_ratio
 from tui_transformer.records import dataclass
-from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values
+from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values, contrast_ratio
 
 Depth = Literal["truecolor", "256", "standard", "none"]
 Levels = npt.NDArray[np.intp]
@@ -170,8 +169,13 @@ def bar_style(surface: Surface) -> Style:
 @lru_cache(maxsize=256)
 def readable(candidates: tuple[Color, ...], background: Color, contrast: float = 4.5) -> Color:
     """The first colour with enough contrast to a background, as WCAG 2 asks of text (level AA), or that with most."""
-    enough = (color for color in candidates if contrast_ratio(color, background) >= contrast)
-    return next(enough, max(candidates, key=lambda color: contrast_ratio(color, background)))
+    page, ratios = background.get_truecolor(), dict[float, Color]()
+    for color in candidates:
+        ratio = contrast_ratio(color.get_truecolor(), page)
+        if ratio >= contrast:
+            return color
+        ratios.setdefault(ratio, color)
+    return ratios[max(ratios)]
 
 
 # Small, a column for each column and a line for two rows

@@ -10,7 +10,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.engine.number_format import minus
-from tui_transformer.explorer.shell.pages import HelpScreen
+from tui_transformer.explorer.shell.help_page import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.similar import SimilarScreen

@@ -1,4 +1,4 @@
-"""Markdown in one widget: Textual's own makes one of every paragraph, which takes a second for a page of help."""
+"""A page of help, drawn by one widget: Textual's own makes one of every paragraph, which takes a second for a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown
 from rich.style import Style
 from rich.theme import Theme
+from textual.app import ComposeResult
 from textual.widgets import Static
+
+from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE
+from tui_transformer.explorer.shell.dialog import Dialog, Page
+from tui_transformer.explorer.shell.keymap import keymap_of, page_with_keys
+from tui_transformer.text.display import visible
 
 
 class _Heading(Heading):
@@ -50,3 +56,18 @@ class MarkdownText(Static):
 
     def on_mount(self) -> None:
         self.update(_Page(self._text, self.get_component_rich_style("markdown-text--strong", partial=True)))
+
+
+class HelpScreen(Dialog[None]):
+    """A page of help, in whose text `{key:undo}` is the key for that."""
+
+    ACTIONS = HELP_PAGE
+
+    def __init__(self, markdown: str, title: str, *, direct: bool = True) -> None:
+        super().__init__(title)
+        self._markdown, self._direct = markdown, direct
+
+    def body(self) -> ComposeResult:
+        with Page():
+            page = page_with_keys(self._markdown, keymap_of(self.app), direct=self._direct)
+            yield MarkdownText("\n".join(map(visible, page.splitlines())))
