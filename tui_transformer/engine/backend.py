@@ -9,6 +9,8 @@ import functools
 import importlib
 import importlib.util
 import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,9 +80,10 @@ class Backend:
         """An array with undefined contents, as large and as precise as x, contiguous."""
         return self.empty(x.shape, x.dtype)
 
-    def to_host(self, array: Array) -> Host:
-        """The array as a NumPy array: the same memory on the CPU, a copy from a GPU."""
-        return array if self.device == "cpu" else np.asarray(array.get())
+    @functools.cached_property
+    def to_host(self) -> Callable[[Array], Host]:
+        """Gives an array as one of NumPy: the same memory on the CPU, a copy from a GPU."""
+        return np.asarray if self.device == "cpu" else operator.methodcaller("get")
 
     def erf(self, x: Array) -> Array:
         """The error function of every element, to the precision of the backend's dtype."""

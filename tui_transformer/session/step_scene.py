@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter as clock
 
 import numpy as np
@@ -71,12 +71,12 @@ class StepScene:
     near: tuple[Near, ...] | None = None
     frame: Frame | None = None
 
-    @property
+    @cached_property
     def alone(self) -> OverlayMatrix | None:
         """The matrix that is drawn in place of the step's own values."""
         return None if self.shown in ("both", "value") else self.overlay
 
-    @property
+    @cached_property
     def drawn(self) -> View:
         """The view that is drawn, the first of two."""
         return self.view if self.alone is None else self.alone.view

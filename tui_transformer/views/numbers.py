@@ -67,10 +67,10 @@ class NumberFormat:
 
 def shortest_width(scale: Scale, *, integer: bool) -> int:
     """The fewest columns in which the numbers of a scale are told apart."""
-    sign, digits, largest = _shape(scale)
+    sign, digits, largest, is_scientific = _shape(scale)
     if integer:
         return sign + digits
-    if _is_scientific(largest):
+    if is_scientific:
         return sign + _power_width(largest)
     if largest >= 10:
         return sign + digits + len(".9")
@@ -84,12 +84,12 @@ def least_number_width(scale: Scale, *, integer: bool) -> int:
 
 def number_format(scale: Scale, width: int, *, integer: bool, exact: bool = False) -> NumberFormat:
     """The format of numbers in `width` columns: two decimals, or with `exact` as many as there is room for."""
-    sign, digits, largest = _shape(scale)
+    sign, digits, largest, is_scientific = _shape(scale)
     if integer:
         return NumberFormat(width, min(sign + digits, width), 0)
     room = max(width - sign - digits - 1, 0)
     decimals = min(room, max(_FLOAT32_DIGITS - digits, 0) if exact else 2 + (0 < largest < 0.1))
-    if _is_scientific(largest) and decimals < _FLOAT32_DIGITS:
+    if is_scientific and decimals < _FLOAT32_DIGITS:
         return NumberFormat(width, min(sign + _power_width(largest), width), 0, scientific=True, least=largest / 200)
     return NumberFormat(width, min(sign + digits + bool(decimals) + decimals, width), decimals)
 
@@ -166,20 +166,16 @@ def widest_label(axis: Axis) -> int:
     return max((cells(axis.label(index)) for index in indices), default=0)
 
 
-def _shape(scale: Scale) -> tuple[int, int, float]:
-    """Columns for the sign, columns before the point, and the largest magnitude."""
+def _shape(scale: Scale) -> tuple[int, int, float, bool]:
+    """Columns for the sign, columns before the point, the largest magnitude, and whether it has a power of ten."""
     largest = max(abs(scale.low), abs(scale.high))
     digits = int(math.log10(largest)) + 1 if 1 <= largest < math.inf else 0
-    return int(scale.low < 0), digits, largest
+    return int(scale.low < 0), digits, largest, 0 < largest < 0.01
 
 
 def _power_width(largest: float) -> int:
     """Columns of a number with a power of ten: `9e-9`, `9e-12`."""
     return len(_exponent(f"{largest:.0e}"))
-
-
-def _is_scientific(largest: float) -> bool:
-    return 0 < largest < 0.01
 
 
 @lru_cache(1 << 12)

@@ -109,7 +109,7 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         head=head if heads else None,
         heads=heads,
         integer=is_names,
-        edited=_edited(trace, name, axes, head),
+        edited=_edited(trace, name, axes, head) if trace.edits else (),
         shares=_of_shares(step),
     )
 
@@ -119,7 +119,7 @@ def _of_shares(step: Step | None) -> bool:
 
 
 def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
-    own = trace.program.named(name) if trace.edits else name
+    own = trace.program.named(name)
     regions = (dict(zip(_sides(axes), edit.region, strict=True)) for edit in trace.edits if edit.name == own)
     here = (sides for sides in regions if head in sides.get("head", (head,)))
     return tuple((sides.get("row", range(1)), sides.get("column", range(1))) for sides in here)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -171,7 +172,7 @@ class View:
     absent: str = MASKED
     shares: bool = False
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Rows × columns."""
         return self.rows.size, self.columns.size

@@ -9,7 +9,7 @@ from rich.style import Style
 
 from tui_transformer.engine.explanation import Factor, Sum
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.explorer.main.panes.cell import CellLines, CellPane, Inks, _in_column
+from tui_transformer.explorer.main.panes.cell import CellLines, CellPane, Inks, Line, _in_column
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
@@ -27,11 +27,15 @@ GIVEN = ("tokens",)
 PRECISION = {"float32": 1e-5, "float64": 1e-12}
 
 
+def words(line: Line) -> str:
+    return "".join(text for text, _ in line.parts)
+
+
 def lines(explorer: Explorer) -> list[str]:
     """The lines of the cell pane, in sight or not."""
     pane = explorer.main.query_one(CellPane)
     assert pane._working is not None
-    return [pane._working.line(i, 60).plain for i in range(len(pane._working))]
+    return [words(pane._working.line(i, 60)) for i in range(pane._working.size)]
 
 
 def value_at(explorer: Explorer) -> float:
@@ -46,7 +50,7 @@ async def check_links(explorer: Explorer) -> int:
     """Check where every line leads, follow one of each source and come back; how many lines there were."""
     pane, home = explorer.main.query_one(CellPane), explorer.position
     assert pane._working is not None
-    targets = [(i, pane._working.line(i, 60).target) for i in range(len(pane._working))]
+    targets = [(i, pane._working.line(i, 60).target) for i in range(pane._working.size)]
     links = {i: target() for i, target in targets if target is not None}
     for target in links.values():
         cell = explorer.session.trace.window(target.name, tuple(range(i, i + 1) for i in target.index))
@@ -234,7 +238,7 @@ def table(count: int, *, of: int = 1) -> CellLines:
 
 
 def rows(made: CellLines, width: int) -> list[str]:
-    return [made.line(i, width).plain for i in made.terms]
+    return [words(made.line(i, width)) for i in made.terms]
 
 
 def test_a_term_is_called_by_what_the_sum_goes_over() -> None:
@@ -257,7 +261,7 @@ def test_the_last_columns_are_those_that_fit_beside_a_label(width: int, label: s
     made = table(2, of=2)
     shown, header = made.line(made.terms[2], width), rows(made, width)[0]
     numbers = "".join(f"{number:>9}" for number in ("2", "2", "4", "5")[-columns:])
-    assert shown.plain == label.ljust(max(min(width, 64) - len(numbers), 0)) + numbers
+    assert words(shown) == label.ljust(max(min(width, 64) - len(numbers), 0)) + numbers
     assert header.split() == ["a", "b", "product", "sum"][-columns:]
     assert [style for _, style in shown.parts] == [QUIET, QUIET + PLAIN]
     assert shown.parts[1][0] == numbers

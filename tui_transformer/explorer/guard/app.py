@@ -279,7 +279,7 @@ class KeptKeys:
 
     def __get__(self, screen: Screen[Any], _: type[Screen[Any]]) -> list[tuple[DOMNode, BindingsMap]]:
         app, focused = screen.app, screen.focused
-        if focused is None or focused.loading or takes_letters(focused):
+        if focused is None or focused.loading or type(focused).check_consume_key is not Widget.check_consume_key:
             return self._usual(screen)
         if not app._keymap:
             return [(node, node._bindings) for node in focused.ancestors_with_self]
@@ -300,11 +300,6 @@ def keeps_keys(screen: type[AnyScreen]) -> type[AnyScreen]:
     """Let a class of screens keep its keys."""
     setattr(screen, CHAIN, KeptKeys())
     return screen
-
-
-def takes_letters(widget: Widget) -> bool:
-    """Whether a widget says of single keys that they are text."""
-    return type(widget).check_consume_key is not Widget.check_consume_key
 
 
 def is_there(widget: Widget) -> bool:

@@ -96,14 +96,12 @@ def kept_lines(draw: Draw) -> Draw:
 def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
     """Whether content of this size needs a horizontal and a vertical scroll bar; each takes room from the other."""
     styles, room = view.styles, view.container_size
-
-    def needed(overflow: str, content: int, there: int) -> bool:
-        return overflow == "scroll" or (overflow == "auto" and content > there)
-
-    across = needed(styles.overflow_x, size.width, room.width)
-    down = needed(styles.overflow_y, size.height, room.height)
-    if down and not across:
-        across = needed(styles.overflow_x, size.width, room.width - styles.scrollbar_size_vertical)
-    if across and not down:
-        down = needed(styles.overflow_y, size.height, room.height - styles.scrollbar_size_horizontal)
+    across, down = styles.overflow_x == "scroll", styles.overflow_y == "scroll"
+    for _ in range(2):  # the first may take the room of the other
+        width = room.width - down * styles.scrollbar_size_vertical
+        height = room.height - across * styles.scrollbar_size_horizontal
+        across, down = (
+            across or (styles.overflow_x == "auto" and size.width > width),
+            down or (styles.overflow_y == "auto" and size.height > height),
+        )
     return across, down

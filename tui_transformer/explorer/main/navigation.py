@@ -127,7 +127,8 @@ class Navigation:
 
     def go_to_stop(self, stop: str) -> None:
         """Go to a stop at the same cell; where one came from is of no use there."""
-        program, here, place = self.session.trace.program, self.position.stop, self.position.place
+        program, position = self._explored.session.trace.program, self._explored.position
+        here, place = position.stop, position.place
         if head_at(program, self._query_head, "", here) != place.head:
             self._query_head = head_at(program, place.head, here, "")
         self._explored.trail.clear()
@@ -135,7 +136,7 @@ class Navigation:
 
     def step(self, grain: Grain, direction: int) -> None:
         """Go to the next or previous operation, sublayer or layer."""
-        session, stop = self.session, self.position.stop
+        session, stop = self._explored.session, self._explored.position.stop
         if stop not in session.stops:
             stop = reader(session.trace.program, stop)
             stop = stop if stop in session.stops else session.stops[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from rich.style import Style
@@ -90,19 +91,19 @@ class Grid:
     slack_lines: int = 0
     block: int = 0
 
-    @property
+    @cached_property
     def block_width(self) -> int:
         """Columns of a block, labels included."""
         return self.gutter + self.columns * self.cell_width
 
-    @property
+    @cached_property
     def virtual_size(self) -> Size:
         """Size of all cells with their labels and the slack."""
         down, across = self.block or self.rows, -(-self.rows // self.block) if self.block else 1
         width, height = self.block_width * across, self.header + down * self.cell_height
         return Size(width + self.slack, height + self.slack_lines)
 
-    @property
+    @cached_property
     def text_line(self) -> int:
         """The line of a cell that holds its number."""
         return (self.cell_height - 1) // 2

@@ -116,7 +116,9 @@ class Drawing:
         if row != cursor[0] or cursor[1] not in columns:
             return line
         at = cursor[1] - columns.start
-        return self.table.with_cursor(line, at, int(levels[at]))
+        left, right, bracket, inside = self.table.under_cursor(int(levels[at]))
+        marked = Segment(left, bracket), Segment(line[at].text[1:-1], inside), Segment(right, bracket)
+        return [*line[:at], *marked, *line[at + 1 :]]
 
     def _row(self, row: int, columns: range) -> tuple[Line, Line, Levels]:
         levels, values, beyond = self._window(row, columns)
@@ -151,22 +153,18 @@ class Drawing:
 
     def _make_block(self, rows: range, columns: range) -> Block:
         tile, (height, width) = self.tile, self.tile.values.shape
-        lines = slice(max(rows.start, tile.row), min(rows.stop, tile.row + height))
-        inside = slice(max(columns.start, tile.column), min(columns.stop, tile.column + width))
+        lines = range(max(rows.start, tile.row), min(rows.stop, tile.row + height))
+        inside = range(max(columns.start, tile.column), min(columns.stop, tile.column + width))
         levels = np.full((len(rows), len(columns)), self.table.missing, dtype=np.intp)
         values, beyond = np.zeros(levels.shape, tile.values.dtype), dict[int, list[int]]()
-        if lines.start < lines.stop and inside.start < inside.stop:
-            known = tile.values[_moved(lines, tile.row), _moved(inside, tile.column)]
-            place = _moved(lines, rows.start), _moved(inside, columns.start)
+        if lines and inside:
+            known = tile.values[lines[0] - tile.row :, inside[0] - tile.column :][: len(lines), : len(inside)]
+            top, left = lines[0] - rows.start, inside[0] - columns.start
+            place = slice(top, top + len(lines)), slice(left, left + len(inside))
             levels[place], values[place] = self.table.palette.levels(known, self.scale), known
             for at, column in np.argwhere(self.scale.beyond(known)).tolist():
-                beyond.setdefault(at + place[0].start, []).append(column + place[1].start)
+                beyond.setdefault(at + top, []).append(column + left)
         return Block(rows, columns, levels, values, beyond)
-
-
-def _moved(part: slice, start: int) -> slice:
-    """A part, counted from where something else begins."""
-    return slice(part.start - start, part.stop - start)
 
 
 def without_cut(line: Line, shown: range, width: int) -> Line:
@@ -270,7 +268,7 @@ class CellTable:
         signs = [MASKED_GLYPH.center(width), MISSING_GLYPH.center(width)]
         self._plain = self._segments([*fills, *signs])
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
-        self._cursor_styles = lru_cache(self._styles_under_cursor)
+        self.under_cursor = lru_cache(self._under_cursor)
         self._column = number.column if number else 0
         self._cell = lru_cache(1 << 12)(self._make_cell)  # many are on the screen more than once
 
@@ -294,13 +292,6 @@ class CellTable:
             for at, (level, height) in enumerate(zip(levels.tolist(), heights.tolist(), strict=True))
         ]
 
-    def with_cursor(self, line: list[Segment], at: int, level: int) -> list[Segment]:
-        """The line with the cell at an index marked by brackets."""
-        text, (bracket, inside) = line[at].text, self._cursor_styles(level)
-        left, right = self._brackets
-        marked = [Segment(left, bracket), Segment(text[1:-1], inside), Segment(right, bracket)]
-        return [*line[:at], *marked, *line[at + 1 :]]
-
     def _segments(self, texts: Sequence[str]) -> list[Segment]:
         return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
 
@@ -313,16 +304,17 @@ class CellTable:
         before = " " * ((self._width - self._column) // 2)
         return Segment((before + number.rjust(self._column)).ljust(self._width), self._styles[level])
 
-    def _styles_under_cursor(self, level: int) -> tuple[Style, Style]:
-        """The styles of the brackets and of what is inside."""
+    def _under_cursor(self, level: int) -> tuple[str, str, Style, Style]:
+        """The brackets that mark a cell, their style, and that of what is inside."""
         cell, cursor = self._styles[level], self._cursor
         if cell.bgcolor is None or cursor.color is None or not self.palette.has_color:
-            return (cell + Style(bold=True, reverse=True),) * 2
+            return *self._brackets, *(cell + Style(bold=True, reverse=True),) * 2
         if self._number is None:
-            return (Style(color=readable((_BLACK, _WHITE), cursor.color), bgcolor=cursor.color, bold=True),) * 2
+            ink = readable((_BLACK, _WHITE), cursor.color)
+            return *self._brackets, *(Style(color=ink, bgcolor=cursor.color, bold=True),) * 2
         bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, 2.5)  # it is larger than a letter
         inside = readable((_WHITE, _BLACK), cell.bgcolor)
-        return cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)
+        return *self._brackets, cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)
 
 
 # Where the cells lie

@@ -7,7 +7,7 @@ ramps picked from their own colours; where there is no colour, glyphs stand for 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -103,12 +103,12 @@ class Palette:
     styles: tuple[Style, ...]
     glyphs: tuple[str, ...]
 
-    @property
+    @cached_property
     def has_color(self) -> bool:
         """Whether colours stand for the levels; otherwise glyphs do, of which the last is never blank."""
         return not self.glyphs[-1].strip()
 
-    @property
+    @cached_property
     def masked(self) -> int:
         """The level that stands for a masked value, one past the last."""
         return len(self.styles)

@@ -141,10 +141,10 @@ class CellPane(LineList):
         if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
-        filled = [i for i in working.equation if working.line(i, width).plain]  # a short one takes the first line alone
+        filled = [i for i in working.equation if working.line(i, width).parts[0][0]]  # a short one has one line
         self._equation = range(filled[0], filled[-1] + 1) if filled else range(0)
         below = [(), *folded] if folded else []
-        above = len(working)
+        above = working.size
 
         def line(index: int) -> Parts:
             lines = self._working or working
@@ -169,7 +169,7 @@ class CellPane(LineList):
 
     def _follow(self, index: int | None, *, second: bool = False) -> None:
         working = self._working
-        if working is not None and index is not None and index < len(working):
+        if working is not None and index is not None and index < working.size:
             line = working.line(index, 40)
             if (operand := line.second if second else line.target) is not None:
                 self.post_message(self.Followed(operand()))
@@ -209,10 +209,6 @@ class Line(NamedTuple):
     target: Callable[[], Operand] | None = None
     second: Callable[[], Operand] | None = None
 
-    @property
-    def plain(self) -> str:
-        return "".join([text for text, _ in self.parts])
-
 
 @dataclass(frozen=True)
 class Block:
@@ -237,6 +233,7 @@ class CellLines:
         near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
         terms: The lines of the header of the first sum and of its terms; none where nothing is summed.
         equation: Those of the equation that the working closes with; none where there is none.
+        size: How many lines there are.
     """
 
     explanation: Explanation
@@ -249,6 +246,7 @@ class CellLines:
     near: tuple[Near, ...] | None = None
     terms: range = field(init=False, default=range(0))
     equation: range = field(init=False, default=range(0))
+    size: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         explanation, accent, quiet, blank = self.explanation, self.inks.accent, self.inks.quiet, Line(())
@@ -281,14 +279,12 @@ class CellLines:
             self._pair("stored", spoken(explanation.stored, 9)),
             self._pair("difference", spoken(explanation.difference, 2)),
         )
+        self.size = self._starts[-1]
 
     def _add(self, *blocks: Line | Block) -> None:
         for block in blocks:
             self._blocks.append(block)
             self._starts.append(self._starts[-1] + (1 if isinstance(block, Line) else block.size))
-
-    def __len__(self) -> int:
-        return self._starts[-1]
 
     def line(self, index: int, width: int) -> Line:
         """One line, at most `width` cells wide."""
@@ -298,7 +294,7 @@ class CellLines:
 
     def first_target(self) -> int:
         """The first line that can be followed; 0 where there is none."""
-        return next((i for i in range(min(len(self), 200)) if self.line(i, 40).target is not None), 0)
+        return next((i for i in range(min(self.size, 200)) if self.line(i, 40).target is not None), 0)
 
     # The parts
 
@@ -312,7 +308,9 @@ class CellLines:
         if not note and source is not None:  # the last part of its name: `masked[0, 3, 2]`; two where others end alike
             items = self.explanation.items
             others = {each.source.name for each in items if isinstance(each, Value) and each.source} - {source.name}
-            last, alike = _last_part(source.name), map(_last_part, others)
+            last, *alike = (
+                ("∂ " if name.startswith(GRADIENT) else "") + name.rpartition(".")[2] for name in (source.name, *others)
+            )
             shown = short_name(source.name) if last in alike else last
             note = f"{visible(shown)}[{', '.join(map(str, source.index))}]"
         return self._pair(item.symbol, spoken(item.value, DIGITS), note, None if source is None else lambda: source)
@@ -384,8 +382,3 @@ def _in_column(value: float) -> str:
         if len(text := spoken(value, digits)) <= COLUMN:
             return text
     return spoken(value, 1)
-
-
-def _last_part(name: str) -> str:
-    """The last part of a dotted name: `masked`, `∂ masked`."""
-    return ("∂ " if name.startswith(GRADIENT) else "") + name.rpartition(".")[2]
