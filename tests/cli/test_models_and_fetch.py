@@ -91,6 +91,8 @@ def test_a_checkpoint_that_cannot_be_read_is_a_line_among_the_others(run: Run, s
     lines = {line.split()[0]: line for line in ended.out.splitlines()}
     for number, kind in enumerate(BROKEN):
         assert len(lines[f"broken{number}"].split()) > len(("name", "package")), kind
+    assert "config.json: model_type 'mamba' is not supported" in lines["broken6"]
+    assert lines["encoder-decoder"].split()[1:3] == ["built", "in"]
     assert "bert: " in lines["second_package"]
     assert set(trained_models()) <= set(lines)
 
@@ -369,9 +371,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(("file", "kind"), [("model.safetensors", "SHA-256"), ("tokenizer.json", "SHA-1")])
-def test_a_file_that_was_changed_on_the_way_is_refused(
-    environment: dict[str, str], server: Server, tmp_path: Path, file: str, kind: str
-) -> None:
+def test_a_file_that_was_changed_on_the_way_is_refused(environment, server, tmp_path, file, kind):
     def fetch() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tui_transformer", "fetch", NAME]
         own = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -326,17 +325,6 @@ def test_buckets_are_exact_and_then_grow_with_the_logarithm(count, farthest, bid
     wanted = [bucket(-i, count, farthest, bidirectional=bidirectional) for i in range(farthest + 1)]
     assert list(buckets) == wanted
     assert buckets[-1] == side - 1
-
-
-def test_a_window_of_a_dropped_array_is_the_part_of_the_whole():
-    model, kept = reference_of("t5").model(), reference_of("t5").trace()
-    given = {name: kept[f"{name.removesuffix('ids').replace('_', '.')}tokens"] for name in ("ids", "decoder_ids")}
-    dropped = replace(model.trace(**given, budget=0), block=64)
-    region = (range(1, 2), range(3, 9), range(2, 7))
-    for name in ("encoder.0.self_attention.biased", "decoder.1.self_attention.biased"):
-        np.testing.assert_allclose(dropped.window(name, region), kept[name][1:2, 3:9, 2:7], rtol=1e-12)
-    np.testing.assert_allclose(dropped["output.logits"], kept["output.logits"], rtol=1e-12)
-    assert not any(name.endswith("biased") for name in dropped.held)
 
 
 def test_a_bias_collects_the_gradients_of_all_layers():

@@ -141,17 +141,6 @@ def test_what_is_found_is_listed(cache, package):
     assert all(find_model(name) for name in listed)
 
 
-def test_the_command_lists_models_and_why_one_cannot_be_read(cache, package, capsys):
-    from tui_transformer.cli.info import Models
-
-    (package / "data" / "small" / "config.json").write_text('{"model_type": "mamba"}')
-    Models().run()
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert "built in" in lines["encoder-decoder"]
-    assert lines["some-org/some.model"].endswith("vanilla: encoder · d_model 8 · 8 heads · d_ff 128 · 1 layer")
-    assert "config.json: model_type 'mamba' is not supported" in lines["carrying_package"]
-
-
 def test_the_command_says_where_it_looked(tmp_path, monkeypatch, capsys):
     from tui_transformer.cli.info import Models
     from tui_transformer.model import local_models

@@ -77,12 +77,6 @@ def bert_in_numpy(weights: Mapping[str, np.ndarray], ids: tuple[int, ...]) -> di
     return states
 
 
-def embedding(model: Model, text: str) -> np.ndarray:
-    """The mean over the tokens, of length 1."""
-    mean = model.trace(text)[f"encoder.{LAYERS - 1}.output"].mean(axis=0)
-    return mean / np.linalg.norm(mean)
-
-
 def test_it_opens_by_the_name_of_its_package_before_its_weights_are_read() -> None:
     tracemalloc.start()
     model = Model.load(PACKAGE, device="cpu")
@@ -100,30 +94,19 @@ def test_sentences_have_the_published_word_pieces(model: Model) -> None:
 
 
 def test_a_sentence_in_the_same_sense_is_nearer_than_another(model: Model) -> None:
-    rows = np.array([embedding(model, text) for text in SENTENCES])
+    means = [model.trace(text)[f"encoder.{LAYERS - 1}.output"].mean(axis=0) for text in SENTENCES]
+    rows = np.array([mean / np.linalg.norm(mean) for mean in means])
     cosines = rows @ rows.T
-    assert cosines[0, 1] > 0.6 > 0.2 > max(cosines[0, 2], cosines[1, 2])
     np.testing.assert_allclose(cosines, SIMILARITIES, rtol=0, atol=6e-5)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 2e-5)])
-def test_every_layer_is_what_plain_numpy_makes_of_the_file(
-    expected: Mapping[str, np.ndarray], dtype: str, tolerance: float
-) -> None:
+def test_every_layer_is_what_plain_numpy_makes_of_the_file(expected, dtype, tolerance):
     trace = Model.load(PACKAGE, device="cpu", dtype=dtype).trace(next(iter(SENTENCES)))
+    assert trace[f"encoder.{LAYERS - 1}.output"].dtype == dtype
     for name, values in expected.items():
         largest = np.abs(trace[name] - values).max() / np.abs(values).max()
         assert largest < tolerance, name
-
-
-def test_every_step_of_every_layer_has_numbers(model: Model) -> None:
-    trace = model.trace("The waves crashed against the shore.")
-    steps = [step.name for step in trace.program.steps if step.name.startswith("encoder.")]
-    assert {name.split(".")[1] for name in steps} == {str(i) for i in range(LAYERS)}
-    for name in steps:
-        values = trace[name]
-        assert values.dtype == np.float32
-        assert not np.isnan(values).any()
 
 
 def test_cells_taken_anywhere_are_explained_by_their_terms(model: Model) -> None:
@@ -135,13 +118,6 @@ def test_cells_taken_anywhere_are_explained_by_their_terms(model: Model) -> None
         working = trace.explain(step.name, row=cell[-2], column=cell[-1], **places)
         assert working.stored == trace[step.name][cell]
         assert working.recomputed == pytest.approx(working.stored, rel=1e-4, abs=1e-5), step.name
-
-
-def test_heads_weigh_the_keys_each_in_its_own_way(model: Model) -> None:
-    weights = model.trace("The waves crashed against the shore.")["encoder.2.self_attention.weights"]
-    assert weights.shape == (HEADS, 9, 9)
-    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
-    assert all(np.abs(weights[0] - other).max() > 0.1 for other in weights[1:])
 
 
 def test_a_window_of_the_longest_text_is_the_same_as_the_whole(model: Model) -> None:

@@ -138,10 +138,7 @@ def test_a_decoder_cannot_be_without_its_causal_mask():
         decoder.changed(causal=False)
 
 
-def test_rows_of_weights_sum_to_1_and_the_embedding_is_scaled_where_the_model_scales():
-    trace = Model.load("encoder", device="cpu").trace(TEXT)
-    for name in (f"{SCOPE}.weights", "output.probabilities"):
-        np.testing.assert_allclose(trace[name].sum(axis=-1), 1, rtol=1e-6)
+def test_the_embedding_is_scaled_where_the_model_scales():
     plain, scaled = (
         Model.load("encoder", device="cpu", d_model=16, scale_embedding=scale).trace(ids=[2, 3])["embedding.tokens"]
         for scale in (False, True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import in_float64
+from saved import refusal
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -21,6 +22,7 @@ CONFIG = {"model_type": "vanilla", "architecture": "encoder", "vocab_size": 5, "
 MODEL = Model.load("encoder", d_model=4, heads=2, d_ff=6, vocabulary="waves", dtype="float32", device="cpu")
 SHAPES = {name: tuple(axis.size for axis in axes) for name, axes in MODEL.program(1).weights.items()}
 TABLE = "embedding.tokens.weight"
+WAVES = load_vocabulary("waves")
 SHAPES |= {TABLE: (5, 4), "output.logits.weight": (4, 5)}
 NORM = "encoder.0.self_attention.norm.bias"
 
@@ -102,8 +104,7 @@ def test_a_vector_may_be_a_line_or_a_column_and_numbers_that_are_none_are_refuse
     the_same(folder, arrays)
     write_csv(folder, arrays)
     (folder / f"{NORM}.csv").write_text("1,nan,2,3\n")
-    with pytest.raises(InputError, match="holds NaN or infinity"):
-        Model.load(folder, device="cpu").trace(ids=[1])["output.logits"]
+    assert "holds NaN or infinity" in refusal(folder)
 
 
 def test_words_beside_the_weights_are_read(folder, arrays) -> None:
@@ -139,14 +140,13 @@ def test_raw_files_that_are_not_right_are_named(folder, arrays, spoil, says) -> 
     if says is None:
         Model.load(folder, device="cpu").trace(ids=[1])["output.logits"]  # a large number is none that is damaged
         return
-    with pytest.raises(InputError, match=says.replace("[", r"\[")):
-        Model.load(folder, device="cpu")
+    assert says in refusal(folder)
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "no numbers|empty"),
+        ("", "no numbers in it"),
         ("# nothing\n", "no numbers in it"),
         ("1,2\n3\n", "not a table of numbers"),
         ("1,two,3,4\n", "not a table of numbers: could not convert string 'two'"),
@@ -157,26 +157,18 @@ def test_raw_files_that_are_not_right_are_named(folder, arrays, spoil, says) -> 
 def test_tables_that_are_not_right_are_named(folder, arrays, content, says) -> None:
     write_csv(folder, arrays)
     (folder / f"{TABLE}.csv").write_text(content)
-    with pytest.raises(InputError, match=says):
-        Model.load(folder, device="cpu")
+    assert says in refusal(folder)
 
 
 def test_npz_files_that_are_not_read_are_refused_with_the_way_out(folder, arrays) -> None:
     np.savez_compressed(folder / "a.npz", **arrays)
-    with pytest.raises(InputError, match=r"is compressed: write it with np\.savez instead"):
-        Model.load(folder, device="cpu")
-    # objects and whole numbers
+    assert "is compressed: write it with np.savez instead" in refusal(folder)
     np.savez(folder / "a.npz", **{**arrays, TABLE: np.ones((5, 4), np.int64)})
-    with pytest.raises(InputError, match="stored as int64: only F64, F32, F16, BF16 can be read"):
-        Model.load(folder, device="cpu")
+    assert "stored as int64: only F64, F32, F16, BF16 can be read" in refusal(folder)
     np.savez(folder / "a.npz", **{**arrays, TABLE: np.array([{}], object)})
-    with pytest.raises(InputError, match="stored as object"):
-        Model.load(folder, device="cpu")
-    # several files
-    np.savez(folder / "a.npz", **arrays)
+    assert "stored as object" in refusal(folder)
     np.savez(folder / "b.npz", **arrays)
-    with pytest.raises(InputError, match=r"2 NPZ files, such as a\.npz"):
-        Model.load(folder, device="cpu")
+    assert "2 NPZ files, such as a.npz" in refusal(folder)
 
 
 def test_broken_npz_files_are_refused_in_one_line(folder, arrays) -> None:
@@ -197,8 +189,7 @@ def test_broken_npz_files_are_refused_in_one_line(folder, arrays) -> None:
 def test_pickled_weights_beside_a_table_are_still_named(folder) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"x" * 8)
     (folder / "results.csv").write_text("1,2\n")
-    with pytest.raises(InputError, match="pickled weights"):
-        Model.load(folder, device="cpu")
+    assert "pickled weights" in refusal(folder)
 
 
 # Word vectors of GloVe and word2vec
@@ -211,7 +202,6 @@ ROWS = {
     "zebra": (3.0, 3.0, 3.0, 3.0),
     "The": (9.0, 9.0, 9.0, 9.0),
 }
-TABLE = "embedding.tokens.weight"
 
 
 def as_text(rows: dict[str, tuple[float, ...]]) -> bytes:
@@ -233,21 +223,16 @@ FILES = {
 }
 
 
-@pytest.fixture
-def waves():
-    return load_vocabulary("waves")
-
-
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
-def test_the_words_of_the_vocabulary_get_their_rows(content: bytes, tmp_path: Path, waves) -> None:
+def test_the_words_of_the_vocabulary_get_their_rows(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(content)
-    vectors = read_vectors(path, waves)
-    assert vectors.rows.shape == (waves.size, 4)
-    assert [waves.word(int(i)) for i in np.flatnonzero(vectors.there)] == ["the", "waves", "shore"]
-    np.testing.assert_allclose(vectors.rows[waves.ids["the"]], ROWS["the"])
-    np.testing.assert_allclose(vectors.rows[waves.ids["shore"]], ROWS["Shore"])
-    said = vectors.said(waves)
+    vectors = read_vectors(path, WAVES)
+    assert vectors.rows.shape == (WAVES.size, 4)
+    assert [WAVES.word(int(i)) for i in np.flatnonzero(vectors.there)] == ["the", "waves", "shore"]
+    np.testing.assert_allclose(vectors.rows[WAVES.ids["the"]], ROWS["the"])
+    np.testing.assert_allclose(vectors.rows[WAVES.ids["shore"]], ROWS["Shore"])
+    said = vectors.said(WAVES)
     assert said == "vectors: vectors of 4 numbers for 3 of 8 words; none for [UNK], crashed, forcefully, against, !"
 
 
@@ -266,11 +251,11 @@ def test_the_words_of_the_vocabulary_get_their_rows(content: bytes, tmp_path: Pa
         (b"\0\1\2\3", "no word vectors"),
     ],
 )
-def test_a_broken_file_is_refused_in_a_line(content: bytes, says: str, tmp_path: Path, waves) -> None:
+def test_a_broken_file_is_refused_in_a_line(content: bytes, says: str, tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(content)
     with pytest.raises(InputError) as refused:
-        read_vectors(path, waves)
+        read_vectors(path, WAVES)
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 

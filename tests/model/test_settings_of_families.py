@@ -66,7 +66,6 @@ REFUSED = [
     ("gpt_neox", {"rope_parameters": None, "rotary_pct": 0.4}, "partial_rotary_factor 0.4 of 8 columns of a head is 3"),
     ("gpt_neox", {"rope_parameters": None, "rotary_pct": 1.5}, "partial_rotary_factor 1.5"),
     ("gpt_neox", {"rope_parameters": None, "rotary_emb_base": 0}, "rope_theta 0"),
-    ("gpt_neox", {"rope_parameters": {"rope_type": "longrope", "factor": 2.0}}, "of type longrope has no short_factor"),
     ("gpt_neox", {"hidden_act": "mish"}, "hidden_act 'mish'"),
     ("llama", {"num_key_value_heads": 3}, "num_attention_heads 4 is not divisible by num_key_value_heads 3"),
     ("llama", {"num_attention_heads": 5, "head_dim": None}, "hidden_size 32 is not divisible by num_attention_heads 5"),
@@ -226,9 +225,8 @@ UNSAID = {
 }
 """What a setting is where a file does not say it."""
 UNSAID["gpt2"] |= {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "n_inner": None}
-UNSAID["gpt_neox"] |= {"tie_word_embeddings": False}
-UNSAID["llama"] |= {"tie_word_embeddings": False}
-UNSAID["bert"] |= {"tie_word_embeddings": True}
+for name in ("bert", "gpt_neox", "llama"):
+    UNSAID[name] |= {"tie_word_embeddings": name == "bert"}
 
 
 @pytest.mark.parametrize("name", UNSAID)
