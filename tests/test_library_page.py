@@ -130,12 +130,9 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     assert probes[0] == probes[1] == probes[2]
 
 
-def test_padding_is_not_where_an_answer_is_read() -> None:
-    model, metric = Model.load("story"), Metric("logit", (5,))
-    both, alone = model.trace(["Once there was a girl", "A crow"]), model.trace("A crow")
-    assert metric.measure(both, item=1) == pytest.approx(metric.measure(alone), abs=1e-5)
-    assert tui_transformer.attribute(both, 5, item=1).logit == pytest.approx(metric.measure(alone), abs=1e-5)
-    assert metric.measure(both, positions=-1, item=1) != pytest.approx(metric.measure(alone), abs=1e-5)
+def test_padding_is_where_an_answer_is_read_if_that_is_asked_for() -> None:
+    both, metric = Model.load("story").trace(["Once there was a girl", "A crow"]), Metric("logit", (5,))
+    assert metric.measure(both, positions=-1, item=1) != pytest.approx(metric.measure(both, item=1), abs=1e-5)
 
 
 def test_lens_rollout_and_words_are_those_of_the_commands() -> None:

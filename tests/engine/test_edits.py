@@ -64,9 +64,7 @@ def test_an_edit_changes_what_depends_on_it_alone_and_what_is_computed_is_there_
     edited.compute()
     assert trace.held == set(trace.program.by_name) - {"output.logits", "output.probabilities"}
     assert edited.held == set(trace.program.by_name)
-    edited = trace.edited([Edit("decoder.1.self_attention.query", (1, 2, 0), 3.0)])
     reached = trace.program.downstream(["decoder.1.self_attention.query"])
-    assert changed_names(trace, edited) <= reached | set(trace.program.aliases)
     assert "decoder.1.self_attention.key" not in reached
     assert "decoder.1.self_attention.scores" in reached
     before = {name: trace[name].copy() for name in trace}
