@@ -110,9 +110,7 @@ FILE_OF_SETTINGS = "file"
 
 
 @pytest.mark.parametrize("what", OPENED)
-def test_every_way_to_open_or_write_goes_through_the_gate(
-    served: Path, session: Session, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_way_to_open_or_write_goes_through_the_gate(served, session, what, monkeypatch):
     name = "vector.npy" if "vector" in what or "dump" in what else "words.txt"
     for where in (str(served.parent / "outside" / name), f"../outside/{name}", f"below/{name}"):
         with pytest.raises(InputError, match=REFUSED):
@@ -171,9 +169,7 @@ def test_models_and_runs_are_those_of_the_folder_and_models_that_come_with_the_p
     assert runs_here() == ["runs/mine"]
 
 
-def test_what_is_served_is_read_wherever_it_is_and_not_what_lies_beside_it(
-    served: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_served_is_read_wherever_it_is_and_not_what_lies_beside_it(served, monkeypatch):
     given = served.parent / "outside" / "words.txt"
     closed = gate.Gate(served, served.parent / "own", (given,), (), tuple(gate._system()))
     monkeypatch.setattr(gate, "_closed", [closed])

@@ -48,9 +48,7 @@ PLACES = [
 
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("placed", PLACES, ids=lambda placed: placed[0][0])
-def test_edges_into_a_feature_and_its_biases_sum_to_its_pre_activation(
-    placed: list[tuple[str, str]], replace: bool
-) -> None:
+def test_edges_into_a_feature_and_its_biases_sum_to_its_pre_activation(placed, replace):
     trace = with_features(*placed, replace=replace)
     found = graph(trace, mass=0.9)
     assert off(found) < 1e-9

@@ -124,9 +124,7 @@ CUT = (
 
 
 @pytest.mark.parametrize(("model", "at", "place"), CUT)
-def test_neurons_of_a_layer_that_is_set_lead_nowhere_and_scaled_ones_lead_there_scaled(
-    model: str, at: str, place: str
-) -> None:
+def test_neurons_of_a_layer_that_is_set_lead_nowhere_and_scaled_ones_lead_there_scaled(model, at, place):
     trace = MODELS[model]()
     width = trace.program.shape(at)[-1]
 

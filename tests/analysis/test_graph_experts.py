@@ -203,9 +203,7 @@ def test_features_stand_beside_layers_of_experts_and_within_them(at: str, replac
             assert not options.get("neurons") or whole == ({"decoder.0.feed_forward"} if "experts" in at else set())
 
 
-def test_weights_of_experts_that_no_token_chose_are_not_read_and_hidden_values_keep_their_share_of_their_limit() -> (
-    None
-):
+def test_weights_of_experts_that_no_token_chose_are_not_read_and_hidden_values_keep_their_share_of_their_limit():
     for options in ({}, {"neurons": 3}):
         model = in_float64("mixtral")
         trace = model.trace(ids=IDS[:1])

@@ -140,9 +140,7 @@ SAME = {
 
 
 @pytest.mark.parametrize(("command", "option", "parts"), SAME.values(), ids=SAME)
-def test_a_list_given_again_is_the_list_between_commas(
-    run: Run, command: tuple[str, ...], option: str, parts: tuple[str, ...]
-) -> None:
+def test_a_list_given_again_is_the_list_between_commas(run, command, option, parts):
     again = run(*command, *(word for part in parts for word in (option, part)), code=0)
     assert again.out == run(*command, option, ",".join(parts)).out
     assert (again.out == run(*command, option, parts[-1]).out) == (command[0] == "generate")

@@ -60,9 +60,7 @@ def test_a_run_tells_its_result_and_is_a_model(run: Run, text: Path, tmp_path: P
     assert run("trace", "--out", "a.npz", "--model", "run/checkpoints/000000", "--text", "Once").code == 0
 
 
-def test_a_run_goes_on_in_the_log_of_its_folder_and_with_its_text_where_that_is_now(
-    run: Run, text: Path, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_in_the_log_of_its_folder_and_with_its_text_where_that_is_now(run, text, tmp_path):
     options = (str(text), "--task", "next-word", "--out", "run", *SMALL, "--steps", "4")
     run("train", *options, code=0)
     (tmp_path / "run" / "log.jsonl").unlink()

@@ -311,9 +311,7 @@ def systemd(folder: Path, *, works: bool) -> Path:
 
 
 @LINUX
-def test_where_systemd_makes_a_cgroup_all_processes_are_held_together(
-    answer: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_systemd_makes_a_cgroup_all_processes_are_held_together(answer, tmp_path, monkeypatch):
     log = systemd(tmp_path / "bin", works=True)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")

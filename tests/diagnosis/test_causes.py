@@ -155,9 +155,7 @@ def test_rows_of_keys_in_blocks_that_are_not_rescaled_are_seen_where_keys_are_mo
         (0.0, 1e-5, 1e-4, "when ε is added to the standard deviation: add it to the variance, under the root"),
     ],
 )
-def test_of_several_mistakes_that_fit_the_best_is_named(
-    inside: float, outside: float, digits: float, says: str
-) -> None:
+def test_of_several_mistakes_that_fit_the_best_is_named(inside, outside, digits, says):
     model = model_of("post")
     at = "encoder.0.self_attention"
     gamma, beta = (np.array(model.weights.get(f"{at}.norm.{part}", (16,)), np.float64) for part in ("weight", "bias"))

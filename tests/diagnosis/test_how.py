@@ -124,9 +124,7 @@ def diagnosed(path: Path, family: str) -> Diagnosis:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_cache_of_the_library_agrees_from_embedding_to_logits_every_hook_in_the_layer_of_its_name(
-    family: str,
-) -> None:
+def test_a_cache_of_the_library_agrees_from_embedding_to_logits_every_hook_in_the_layer_of_its_name(family):
     diagnosis = diagnosed(CACHES / f"{family}.npz", family)
     assert diagnosis.first is None
     compared = {each.step for each in diagnosis.steps}

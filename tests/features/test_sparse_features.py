@@ -60,9 +60,7 @@ def traced(features: Features, ids: Any = IDS, **how: Any) -> Trace:
     return model().with_features(features, STREAM).trace(ids=ids, **how)
 
 
-def test_the_cells_that_are_not_zero_are_held_and_what_half_is_active_of_is_held_whole(
-    few: Features, many: Features
-) -> None:
+def test_the_cells_that_are_not_zero_are_held_and_what_half_is_active_of_is_held_whole(few, many):
     trace = traced(few)
     before = trace.held_bytes
     values = trace[FEATURES]
@@ -190,9 +188,7 @@ def test_more_than_was_counted_is_held_only_where_everything_fits(many: Features
 
 
 @pytest.mark.parametrize("activity", ["few", "many"])
-def test_a_dictionary_that_is_too_large_is_read_once(
-    activity: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dictionary_that_is_too_large_is_read_once(activity, request, monkeypatch):
     features = request.getfixturevalue(activity)
     whole = traced(features)
     monkeypatch.setattr(steps, "MOST_HELD", 32)

@@ -127,9 +127,7 @@ def test_an_epoch_has_the_means_of_its_steps() -> None:
 
 
 @pytest.mark.parametrize(("first", "known"), [(2, {2: 1.0}), (3, {2: 1.0}), (4, {2: 1.0}), (5, {}), (6, {})])
-def test_an_epoch_has_no_means_where_a_log_begins_within_it(
-    first: int, known: dict[int, float], tmp_path: Path
-) -> None:
+def test_an_epoch_has_no_means_where_a_log_begins_within_it(first, known, tmp_path):
     log, told = Log(tmp_path / "log.csv", first - 1), dict[int, float]()
     for step in STEPS[first - 1 :]:
         log.write(step, None)

@@ -44,9 +44,7 @@ def test_scenes_are_taken_without_foreign_addresses_and_without_a_browser_its_pi
     assert (tmp_path / "browser.png").read_bytes() == b"as it was"
 
 
-def test_an_unknown_scene_is_refused_with_the_names_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(SCRIPT.parent)
     from take import main
 
@@ -62,9 +60,7 @@ DRAWN = 3
 
 
 @pytest.mark.slow
-def test_what_moves_in_the_readme_is_played_to_its_end_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_moves_in_the_readme_is_played_to_its_end_and_written(tmp_path, monkeypatch):
     image = pytest.importorskip("PIL.Image")
     monkeypatch.syspath_prepend(SCRIPT.parent)
     from take import MOVING, take_moving

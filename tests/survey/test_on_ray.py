@@ -112,9 +112,7 @@ def cluster() -> Iterator[tuple[str, str]]:
 @needs_ray
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("there", [False, True])
-def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(
-    tmp_path: Path, there: bool, request: pytest.FixtureRequest
-):
+def test_two_workers_of_ray_give_what_one_process_gives_though_one_is_killed(tmp_path, there, request):
     address = request.getfixturevalue("cluster")[0] if there else on_ray.LOCAL
     one, _ = run(job(tmp_path), partial(in_processes, count=1))
     killed: list[int] = []

@@ -73,9 +73,7 @@ def test_two_processes_write_the_bytes_of_one(story: Model, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("shard", [1 << 26, 100_000, 1])
-def test_what_is_stopped_goes_on_to_the_same_bytes(
-    story: Model, tmp_path: Path, shard: int, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_is_stopped_goes_on_to_the_same_bytes(story, tmp_path, shard, monkeypatch):
     monkeypatch.setattr(recording, "SHARD", shard)
     monkeypatch.setattr(recording, "SECONDS", 0.0)
 

@@ -66,9 +66,7 @@ def test_a_row_is_bars_named_by_tokens_with_masked_cells_left_open(trace: Trace)
 
 
 @pytest.mark.parametrize(("column", "first", "marked"), [(0, 0, 0), (60, 40, 20), (127, 88, 39)])
-def test_of_a_wide_row_the_columns_around_the_cursor_are_shown(
-    trace: Trace, column: int, first: int, marked: int
-) -> None:
+def test_of_a_wide_row_the_columns_around_the_cursor_are_shown(trace, column, first, marked):
     name = "decoder.0.feed_forward.hidden"
     bars = row_bars(view_of(trace, name, LABELS), 2, column)
     assert bars.labels == tuple(map(str, range(first, first + MOST_BARS)))
