@@ -19,9 +19,6 @@ POST = ("scale-missing", "softmax-axis", "weight-transposed", "bias-missing", "n
         "logits")  # fmt: skip
 PRE = ("mask-missing", "scale-d_model", "norm-gamma-missing", "gelu-tanh", "last-norm", "logits")
 LLAMA = ("scale-missing", "mask-missing", "rotary-interleaved", "residual-missing", "activation", "logits")
-WRAPPED = ("libtorch", "Octave", "decimal commas", "sentences in layers", "Julia", "ndarray", "lines of JSON")
-"""Styles that differ in how a matrix is written, and not in what stands above it: two programs each will do."""
-
 OF_LLAMA = ("debugger", "llama.cpp")
 
 
@@ -29,8 +26,6 @@ def cases(style: str) -> list[tuple[str, str]]:
     """The programs that are written in a style: right ones, and one of the mistakes for each, in turn."""
     if style in OF_LLAMA:
         return [("llama", fault) for fault in ("", *LLAMA)]
-    if style in WRAPPED:
-        return [("post", ""), ("pre", PRE[WRAPPED.index(style) % len(PRE)])]
     turn = list(STYLES).index(style)
     return [("post", ""), ("pre", ""), ("post", POST[turn % len(POST)]), ("pre", PRE[turn % len(PRE)])]
 

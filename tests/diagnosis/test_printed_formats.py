@@ -20,6 +20,8 @@ PARTS = {
     "R": "Q\n     [,1]  [,2]\n[1,]  1.5  2.25\n[2,] -3.0  4.00\n     [,3]\n[1,]  5.0\n[2,]  6.0\n",
     "with a factor": "Q =\n\n  1.0e-03 *\n\n  Columns 1 through 2\n\n   1500.0   2250.0\n  -3000.0   4000.0\n\n"
     "  Column 3\n\n   5000.0\n   6000.0\n\n",
+    "a factor below": "Q =\n\n Columns 1 and 2:\n\n  0.1 *\n\n   15   22.5\n  -30   40\n\n"
+    " Column 3:\n\n  0.1 *\n\n   50\n   60\n\n",
     "a factor each": "Q:\nColumns 1 to 2 0.1 *\n 15.0 22.5\n-30.0 40.0\n\nColumns 3 to 3 0.1 *\n 50.0\n 60.0\n",
 }
 
@@ -133,10 +135,12 @@ def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -
 
 
 def test_pages_of_an_array_are_one(tmp_path: Path) -> None:
-    for head in ("ans(:,:,{})", "Q(:,:,{})", "[:, :, {}]"):
+    for head, sizes in (("ans(:,:,{})", "\n"), ("Q(:,:,{})", "\n"), ("[:, :, {}]", "2×2×2 Array{Float32, 3}:")):
         text = "".join(f"{head.format(i)} =\n\n   1.5   {i}.25\n  -3.0   4.00\n\n" for i in (1, 2))
-        array = only(dump_of(f"Q =\n\n{text}", tmp_path))
+        array = only(dump_of(f"Q = {sizes}\n{text}", tmp_path))
         np.testing.assert_array_equal(array, [[[1.5, i + 0.25], [-3, 4]] for i in (1, 2)])
+    array = only(dump_of('{"name": "Q", "values": [[[1.5, -inf]], [[nan, 4]]]}\n', tmp_path))
+    np.testing.assert_array_equal(array, [[[1.5, -np.inf]], [[np.nan, 4]]])
 
 
 ELIDED = {

@@ -242,93 +242,6 @@ def csv(arrays: Arrays, ids: list[int]) -> Iterator[str]:
         yield from (f"{name},{row}" for row in rows(block.matrix, ".7g", ","))
 
 
-def libtorch(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """`std::cout << tensor`: wide matrices in parts of their columns, small or large numbers under a factor."""
-    yield f"Token IDs: {ids}"
-    for name, array in single(arrays).items():
-        yield f"{name}:"
-        for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            yield from [f"({i + 1},.,.) = "] if array.ndim == 3 else []
-            yield from [*_in_parts(matrix, "Columns {} to {}", 9, below=False), ""]
-        yield f"[ CPUFloatType{{{','.join(map(str, array.shape))}}} ]"
-
-
-def octave(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """`Q` without a semicolon: `Columns 1 through 8:`, a page for each head."""
-    yield from ("token_ids =", "", "   " + "   ".join(map(str, ids)), "")
-    for name, array in arrays.items():
-        yield from (f"{name} =", "")
-        for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            yield from [f"ans(:,:,{i + 1}) =", ""] if array.ndim == 3 else []
-            yield from [*_in_parts(matrix, " Columns {} through {}:\n", 8, below=True), ""]
-
-
-def _in_parts(matrix: np.ndarray, title: str, width: int, *, below: bool) -> Iterator[str]:
-    """A matrix as parts of its columns, divided by a factor where its numbers are all small or some large."""
-    largest = np.abs(matrix[np.isfinite(matrix)]).max(initial=0)
-    exponent = int(np.floor(np.log10(largest))) if largest else 0
-    scale = 10.0**exponent if exponent < -1 or exponent > 3 else 1.0
-    for start in range(0, matrix.shape[1], width):
-        part = matrix[:, start : start + width]
-        rows = [" ".join(f"{x / scale:8.5f}" for x in row) for row in part]
-        said = title.format(start + 1, start + part.shape[1]) if matrix.shape[1] > width else ""
-        factor = [] if scale == 1 else [f"{scale:g} *"]
-        if below:
-            yield from ["", said, *(f"  {each}\n" for each in factor), *rows]
-        elif factor:
-            yield from [f"{said} {factor[0]}", *rows, ""]
-        else:
-            yield from [f"{said} {rows[0]}", *rows[1:], ""]
-
-
-def commas(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """Six decimals in a locale that has a comma for the point."""
-    yield f"Token IDs: {' '.join(map(str, ids))}"
-    for block in blocks(arrays):
-        yield from [f"Layer {block.layer}"] if block.begins else []
-        yield block.name + (f" head {block.head}:" if block.head is not None else ":")
-        yield from (row.replace(".", ",") for row in rows(block.matrix, ".6f", "; "))
-
-
-def within_layers(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """A batch of two sentences, each under its number below every step of every layer."""
-    for i in (1, 2):
-        yield from (f"Sentence {i}:", f"Token IDs: {' '.join(map(str, ids))}")
-    for block in blocks(arrays):
-        yield from [f"=== Layer {block.layer} ==="] if block.begins else []
-        yield block.name + (f" (head {block.head}):" if block.head is not None else ":")
-        for i in (1, 2):
-            yield from (f"  Sentence {i}", *(f"    {row}" for row in rows(block.matrix, ".8g")))
-
-
-def julia(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """`display(Q)` of Julia, a page for each head."""
-    yield f"token_ids = {ids}"
-    for name, array in single(arrays).items():
-        kind = "Matrix{Float32}" if array.ndim == 2 else "Array{Float32, 3}"
-        yield f"{name} = {'×'.join(map(str, array.shape[-2:] + array.shape[:-2]))} {kind}:"
-        for i, matrix in enumerate(array if array.ndim == 3 else [array]):
-            yield from [f"[:, :, {i + 1}] ="] if array.ndim == 3 else []
-            yield from (*("  " + "  ".join(str(x).replace("inf", "Inf") for x in row) for row in matrix), "")
-
-
-def rust(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """`dbg!` of ndarray's arrays."""
-    yield f"[src/main.rs:1:5] token_ids = {ids}"
-    for name, array in single(arrays).items():
-        sizes, text = list(array.shape), np.array2string(array, threshold=10**9, separator=", ", max_line_width=10**9)
-        of = f"shape={sizes}, strides={sizes}, layout=Cc (0x5), const ndim={array.ndim}"
-        yield f"[src/main.rs:7:9] &{name} = {text}, {of}"
-
-
-def lists(arrays: Arrays, ids: list[int]) -> Iterator[str]:
-    """Lines of JSON, a name and lists in each."""
-    yield json.dumps({"name": "token_ids", "values": ids})
-    for name, array in single(arrays).items():
-        line = json.dumps({"name": name, "values": array.tolist()})
-        yield line.replace("Infinity", "inf").replace("NaN", "nan")
-
-
 def printed(lines: Callable[[Arrays, list[int]], Iterator[str]], name: str = "run.log") -> Write:
     def write(folder: Path, arrays: Arrays, ids: list[int]) -> Path:
         (folder / name).write_text("\n".join(lines(arrays, ids)) + "\n")
@@ -352,13 +265,6 @@ STYLES: dict[str, Write] = {
     "parts and tabs": printed(sections),
     "Token 0": printed(tokens),
     "CSV": printed(csv, "run.csv"),
-    "libtorch": printed(libtorch),
-    "Octave": printed(octave),
-    "decimal commas": printed(commas),
-    "sentences in layers": printed(within_layers),
-    "Julia": printed(julia),
-    "ndarray": printed(rust),
-    "lines of JSON": printed(lists, "run.jsonl"),
 }
 
 
