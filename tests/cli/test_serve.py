@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 from serving import free_port, serving, until
@@ -122,26 +121,6 @@ def command_served(environment, *options):
             yield server, server.stdout.readline().split("/ ")[0]
         finally:
             server.kill()
-
-
-@pytest.mark.slow
-def test_the_explorer_itself_is_shown_to_a_visitor(environment):
-    with command_served(environment, "--model", "question") as (server, url):
-        import aiohttp
-
-        async def visit() -> bytes:
-            seen, size = b"", "width=120&height=36"
-            async with aiohttp.ClientSession() as client, client.ws_connect(f"{url}/ws?{size}") as page:
-                end = time.monotonic() + 120
-                while b"Feed-forward" not in seen:
-                    assert time.monotonic() < end
-                    message = await page.receive(timeout=120)
-                    seen += message.data if isinstance(message.data, bytes) else b""
-            return seen
-
-        assert b"sailor" in asyncio.run(visit())
-        server.send_signal(signal.SIGINT)
-        server.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
