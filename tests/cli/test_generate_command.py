@@ -133,19 +133,12 @@ def test_a_terminal_gets_the_text_as_well(run: Run, environment: dict[str, str])
 
 
 def test_an_edit_that_shows_later_tokens_writes_the_same_without_a_cache_and_says_why(run: Run) -> None:
-    edited = (
-        "--model",
-        "story",
-        "--greedy",
-        "--max-new-tokens",
-        "8",
-        "--edit",
-        "0.self_attention.weights[:, :, 1:] = 2",
-    )
-    ended = run("generate", *edited)
-    assert ended.out == run("generate", *edited, "--no-cache").out
+    given = ("generate", "--model", "story", "--greedy", "--max-new-tokens", "8")
+    edited = (*given, "--edit", "0.self_attention.weights[:, :, 1:] = 2")
+    ended = run(*edited)
+    assert ended.out == run(*edited, "--no-cache").out
     assert "no cache: decoder.0.self_attention.weights is edited so that tokens see later ones" in ended.err
-    assert ended.out != run("generate", "--model", "story", "--greedy", "--max-new-tokens", "8").out
+    assert ended.out != run(*given).out
 
 
 # Weights so large that the numbers overflow: nothing is printed that was not asked for

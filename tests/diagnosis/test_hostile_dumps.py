@@ -332,19 +332,8 @@ def test_headers_that_cannot_be(tmp_path, count):
         read_or_refused(lambda: read_npz(path), path)
 
     kinds = ["'<f8'", "'|O'", "'<U9'", "'|V0'", "'<f4'", "'?'", "None", "'<M8[D]'", "[('a', '<f8')]"]
-    shapes = [
-        "()",
-        "(1,)",
-        "(0,)",
-        "(-1,)",
-        "(2, 3)",
-        f"({2**62}, 4)",
-        "(1e3,)",
-        "None",
-        "(True,)",
-        f"({10**30},)",
-        "[2]",
-    ]
+    shapes = ["()", "(1,)", "(0,)", "(-1,)", "(2, 3)", "(1e3,)", "None", "(True,)", "[2]"]
+    shapes += [f"({2**62}, 4)", f"({10**30},)"]
     strategies = {"descr": kinds, "order": ["False", "True", "None", "2"], "shape": shapes}
     sampled = {name: st.sampled_from(values) for name, values in strategies.items()}
     hold(count, check, **sampled, data=st.binary(max_size=64))

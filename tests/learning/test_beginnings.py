@@ -39,12 +39,9 @@ def test_words_are_split_and_their_vectors_begin_as_is_chosen(tmp_path: Path) ->
     # their vectors
     begun = (small(tmp_path, "next-word", embedding=start) for start in ("zeros", "uniform", "normal"))
     zeros, uniform, normal = (np.asarray(new_trainer(each, lines_of_file(each)).weights[TABLE]) for each in begun)
-    width = normal.shape[1]
-    bound = np.sqrt(2 / width)
     assert not zeros.any()
-    assert 0.95 * bound < np.abs(uniform).max() <= bound
-    assert np.abs(normal).max() > bound
-    assert normal.std() == pytest.approx(1 / np.sqrt(width), rel=0.1)
+    assert np.abs(uniform).max() <= np.sqrt(2 / normal.shape[1]) < np.abs(normal).max()
+    assert normal.std() == pytest.approx(1 / np.sqrt(normal.shape[1]), rel=0.1)
 
 
 def test_vectors_of_a_file_are_the_first_rows_and_make_the_width(tmp_path: Path) -> None:

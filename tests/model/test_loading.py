@@ -17,7 +17,6 @@ from saved import INDEX, SHARDS, TENSOR, TEXT, logits, refusal, write_raw
 
 from tui_transformer.model import Model
 
-FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]
 OUTSIDE = ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..", "", "C:model", "..\\model"]
 NO_NAMES = ["a\0b", "\x1b[31m\n", "\ud800"]
 
@@ -25,7 +24,7 @@ NO_NAMES = ["a\0b", "\x1b[31m\n", "\ud800"]
 # Tokenizers in the folder
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["gpt2", "t5"])
 def test_a_published_checkpoint_reads_text_by_its_own_tokenizer(family):
     with np.load(REFERENCES / family / "expected.npz") as expected:
         text, ids = expected["text"].tobytes().decode(), expected["input_ids"].tolist()
