@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusing import refuses
 
 from tui_transformer import gate
 from tui_transformer.course.running import Limits, run_command, run_python
@@ -73,8 +74,7 @@ def test_names_are_of_files_in_the_folder_and_a_link_that_leads_out_is_refused(s
     assert expanded("new/run") == served / "new" / "run"
     write_whole(expanded("new.txt"), b"mine")
     assert (served / "new.txt").read_bytes() == b"mine"
-    with pytest.raises(InputError, match=REFUSED):
-        load_vocabulary("link.txt")
+    refuses(REFUSED, lambda: load_vocabulary("link.txt"))
 
 
 def train(values: dict[str, str]) -> Callable[[Session, str], object]:
@@ -128,8 +128,7 @@ def test_without_a_folder_an_export_is_kept_for_a_download(served: Path, monkeyp
     for name in ("a.csv", "../../a.csv", "/etc/a.csv", "~/a.csv"):
         assert outlet.path_of(name) == own / "downloads" / "a.csv"
     assert outlet.path_of('x";\r\n.csv').name == "x____.csv"
-    with pytest.raises(InputError, match="name"):
-        outlet.path_of(" ")
+    refuses("name", lambda: outlet.path_of(" "))
     # what is wrong with it is said by its name, and not by where it is kept
     write_whole(outlet.path_of("text.toml"), b"once upon a time")
     for wrong in (check_suffix, check_name, read_lecture, lambda path: write_whole(path / "below", b"")):
@@ -144,8 +143,7 @@ def test_no_code_is_run_for_a_visitor_and_that_names_what_was_typed(served: Path
     (served / "answer.py").write_text("def scores(query, key): ...", encoding="utf-8")
     with pytest.raises(InputError, match=f"^{served / 'answer.py'}: visitors run no code here$"):
         run_python(expanded("answer.py"), ["scores"], {}, ["scaled"], Limits())
-    with pytest.raises(InputError, match=r"^cc: visitors run no code here$"):
-        run_command(["cc", "answer.c"], {}, Limits())
+    refuses(r"^cc: visitors run no code here$", lambda: run_command(["cc", "answer.c"], {}, Limits()))
 
 
 def test_models_and_runs_are_those_of_the_folder_and_models_that_come_with_the_program(served: Path) -> None:
@@ -153,8 +151,7 @@ def test_models_and_runs_are_those_of_the_folder_and_models_that_come_with_the_p
     assert {each.source for each in local_models()} == {"trained"}
     assert find_model("org/name") is None
     assert find_model("numpy") is None
-    with pytest.raises(InputError, match=REFUSED):
-        find_model("../outside")
+    refuses(REFUSED, lambda: find_model("../outside"))
     # a checkpoint in the folder is offered and opened
     shutil.copytree(TRAINED / "copy", served / "mine")
     assert [each.name for each in local_models() if each.source == "folder"] == ["mine"]
@@ -174,16 +171,13 @@ def test_what_is_served_is_read_wherever_it_is_and_not_what_lies_beside_it(serve
     closed = gate.Gate(served, served.parent / "own", (given,), (), tuple(gate._system()))
     monkeypatch.setattr(gate, "_closed", [closed])
     assert load_vocabulary(str(given)).size > 0
-    with pytest.raises(InputError, match=REFUSED):
-        load_vocabulary(str(given.with_name("vector.npy")))
-    with pytest.raises(InputError, match=REFUSED):
-        write_whole(given, b"")
+    refuses(REFUSED, lambda: load_vocabulary(str(given.with_name("vector.npy"))))
+    refuses(REFUSED, lambda: write_whole(given, b""))
 
 
 def test_a_lecture_is_read_by_name_and_what_is_remembered_is_the_visitors_own(served: Path) -> None:
     assert lecture("question").stops
-    with pytest.raises(InputError, match=REFUSED):
-        lecture(str(served.parent / "outside" / "lecture.toml"))
+    refuses(REFUSED, lambda: lecture(str(served.parent / "outside" / "lecture.toml")))
     assert all(folder.is_relative_to(served.parent / "own") for folder in own_folders())
 
 
@@ -259,8 +253,7 @@ def test_python_itself_asks_the_gate(tmp_path: Path) -> None:
 
 def test_a_session_that_is_told_no_folder_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(gate.VARIABLE, "/nowhere/at/all\n")
-    with pytest.raises(InputError, match="temporary folder"):
-        gate.confine([])
+    refuses("temporary folder", lambda: gate.confine([]))
     assert gate.gate() is None
 
 

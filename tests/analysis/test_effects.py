@@ -10,6 +10,7 @@ import pytest
 from ended import ended
 from plain_numpy import softmax
 from reference import REFERENCES, in_float64, trace_of
+from refusing import refuses
 
 from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, effects_of, in_passes, means
 from tui_transformer.analysis.effects import effect as effect_alone
@@ -121,8 +122,7 @@ def test_positions_that_are_no_neighbours_are_refused_and_not_filled_up(position
     trace, metric = trace_of(REFERENCES / "gpt2", [3, 9, 27, 81]), Metric("logit", (7,))
     with pytest.raises(UsageError, match=r"a range of neighbours as range\(2, 5\), not "):
         metric.measure(trace, positions=positions)
-    with pytest.raises(UsageError, match="a range of neighbours"):
-        list(effects(trace, "head", positions=positions))
+    refuses("a range of neighbours", lambda: list(effects(trace, "head", positions=positions)), UsageError)
 
 
 # Experiments that share a pass give what each gives alone
@@ -201,8 +201,7 @@ def test_any_edits_are_measured_each_alone_in_their_order(traces):
     for given in (several, [several[:1], (edit for edit in several[1:])]):
         assert [each.value for each in effects_of(trace, given, metric=metric)] == pytest.approx(alone)
     assert effects_of(trace, []) == []
-    with pytest.raises(InputError, match="no step is called"):
-        effects_of(trace, [Set("9.output", 0.0)])
+    refuses("no step is called", lambda: effects_of(trace, [Set("9.output", 0.0)]))
 
 
 # Means over a data set, beside sums by hand
@@ -235,15 +234,12 @@ def test_an_ablation_to_the_mean_of_a_data_set_sets_the_part_to_it(model):
 
 
 def test_what_has_no_mean_is_refused(model):
-    with pytest.raises(InputError, match="no sentence"):
-        means([], [CONTEXT])
+    refuses("no sentence", lambda: means([], [CONTEXT]))
     with pytest.raises(InputError, match="of different sentences"):
         means([model.trace(ids=row) for row in ROWS], ["0.self_attention.weights"])
-    with pytest.raises(InputError, match="no row for each token"):
-        means([model.trace(ids=ROWS[0])], ["0.self_attention.query.weight"])
+    refuses("no row for each token", lambda: means([model.trace(ids=ROWS[0])], ["0.self_attention.query.weight"]))
     trace = model.trace(ids=ROWS[0])
-    with pytest.raises(InputError, match="there is no mean of"):
-        every(trace.program)[0].edits(trace.program, means={})
+    refuses("there is no mean of", lambda: every(trace.program)[0].edits(trace.program, means={}))
 
 
 # Tables of patches and metrics, beside whole runs by hand
@@ -352,25 +348,16 @@ def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
 
 def test_what_cannot_be_measured_is_refused(traces):
     trace, other = traces
-    with pytest.raises(UsageError, match="no metric is called 'x'"):
-        Metric("x")
-    with pytest.raises(UsageError, match="about 2 tokens, not 1"):
-        Metric("difference", (1,))
-    with pytest.raises(UsageError, match="targets are of the metric loss"):
-        Metric("logit", (), (1, 2))
-    with pytest.raises(UsageError, match="every target is −1"):
-        Metric("loss", (), (-1, -1))
-    with pytest.raises(InputError, match="2 targets for 5 positions"):
-        Metric("loss", (), (1, 2)).measure(trace, other, range(4, 5))
-    with pytest.raises(InputError, match="no token 99999"):
-        Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
-    with pytest.raises(UsageError, match="no kind is called"):
-        table_of(trace.program, "word")
+    refuses("no metric is called 'x'", lambda: Metric("x"), UsageError)
+    refuses("about 2 tokens, not 1", lambda: Metric("difference", (1,)), UsageError)
+    refuses("targets are of the metric loss", lambda: Metric("logit", (), (1, 2)), UsageError)
+    refuses("every target is −1", lambda: Metric("loss", (), (-1, -1)), UsageError)
+    refuses("2 targets for 5 positions", lambda: Metric("loss", (), (1, 2)).measure(trace, other, range(4, 5)))
+    refuses("no token 99999", lambda: Metric("logit", (99_999,)).measure(trace, other, range(4, 5)))
+    refuses("no kind is called", lambda: table_of(trace.program, "word"), UsageError)
     attention = Model.load("attention").trace()
-    with pytest.raises(InputError, match="no layers"):
-        table_of(attention.program, "position")
-    with pytest.raises(InputError, match="no logits of words"):
-        Metric("divergence").measure(attention, attention, range(1))
+    refuses("no layers", lambda: table_of(attention.program, "position"))
+    refuses("no logits of words", lambda: Metric("divergence").measure(attention, attention, range(1)))
 
 
 def test_traces_of_other_lengths_and_targets_of_others_are_refused() -> None:

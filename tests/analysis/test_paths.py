@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from ended import ended
 from reference import REFERENCES, in_float64, with_settings
+from refusing import refuses
 
 from tui_transformer import InputError, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, nodes
@@ -119,8 +120,7 @@ def test_there_is_no_path_back_and_none_through_another_part():
         there = receiver.layer is None or sender.layer < receiver.layer
         assert np.isnan(found.values[i, j]) != there, (sender, receiver)
     assert len(found.rows()) == 11 + 4 + 4 * (1 + 4 + 1)
-    with pytest.raises(InputError, match="senders come first"):
-        paths(own, other, "head:1.self_attention", "query:0.self_attention", METRIC)
+    refuses("senders come first", lambda: paths(own, other, "head:1.self_attention", "query:0.self_attention", METRIC))
     own, other = sentences("bart")
     found = paths(own, other, "head:encoder.0.self_attention:1", ["logits", "key:decoder.0.cross_attention"], METRIC)
     assert np.isnan(found.values).tolist() == [[True, False, False, False, False]]
@@ -234,10 +234,8 @@ def test_any_function_is_the_metric():
     found = paths(own, other, "head", "key:1.self_attention:2", lambda trace: trace[name][2, 4, 1])
     moved = [row["change"] != 0.0 for row in found.rows()]
     assert moved == [True] * 4
-    with pytest.raises(InputError, match="a function of a trace has no gradient"):
-        paths(own, other, metric=lambda trace: 0.0, by="gradient")
-    with pytest.raises(InputError, match="has gradient 0: choose another metric"):
-        paths(own, other, by="gradient")
+    refuses("a function of a trace has no gradient", lambda: paths(own, other, metric=lambda trace: 0.0, by="gradient"))
+    refuses("has gradient 0: choose another metric", lambda: paths(own, other, by="gradient"))
 
 
 def test_models_without_words_are_measured_by_functions():
@@ -246,8 +244,7 @@ def test_models_without_words_are_measured_by_functions():
     last = own.program.steps[-1].name
     found = paths(own, other, EVERYTHING, "logits", lambda trace: trace[last][0])
     assert found.values[0, 0] == pytest.approx(other[last][0], abs=1e-9)
-    with pytest.raises(InputError, match="no logits of words"):
-        paths(own, other)
+    refuses("no logits of words", lambda: paths(own, other))
 
 
 def test_work_is_told_and_can_be_ended():
@@ -275,10 +272,7 @@ def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():
             paths(own, other, metric=METRIC, **given)
     model = in_float64("gpt2")
     own, longer = model.trace(ids=OWN), model.trace(ids=[*OWN, 3])
-    with pytest.raises(InputError, match="the sentences have 5 and 6 tokens: paths need as many"):
-        paths(own, longer)
-    with pytest.raises(UsageError, match="paths are of single sentences"):
-        paths(model.trace(ids=[OWN, OTHER]), own)
+    refuses("the sentences have 5 and 6 tokens: paths need as many", lambda: paths(own, longer))
+    refuses("paths are of single sentences", lambda: paths(model.trace(ids=[OWN, OTHER]), own), UsageError)
     attention = Model.load("attention").trace()
-    with pytest.raises(InputError, match="no residual stream"):
-        paths(attention, attention)
+    refuses("no residual stream", lambda: paths(attention, attention))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
+from refusing import refuses
 
 import tui_transformer as tt
 from tui_transformer import InputError, Metric, Model
@@ -127,10 +128,8 @@ OF_A_SENTENCE = {
 @pytest.mark.parametrize("name", OF_A_SENTENCE)
 def test_a_sentence_of_several_is_named(name: str):
     read = OF_A_SENTENCE[name]
-    with pytest.raises(InputError, match=r"a trace of 2 sentences: name one, as item=0 \(to 1\)"):
-        read(BOTH)
-    with pytest.raises(InputError, match="there is no sentence 2: items are 0 to 1"):
-        read(BOTH, item=2)
+    refuses(r"a trace of 2 sentences: name one, as item=0 \(to 1\)", lambda: read(BOTH))
+    refuses("there is no sentence 2: items are 0 to 1", lambda: read(BOTH, item=2))
     alone = read(STORY.trace("A crow"))
     assert read(BOTH, item=1) == pytest.approx(alone, abs=1e-4) == read(BOTH, item=-1)
     assert read(STORY.trace(["A crow"])) == pytest.approx(alone, abs=1e-6)
@@ -140,10 +139,8 @@ def test_what_is_of_one_sentence_says_so_and_two_have_to_be_as_long():
     for of in (tt.gradient_times_input, tt.integrated_gradients):
         with pytest.raises(InputError, match="no input of one sentence"):
             of(BOTH, Metric("logit", (40,)))
-    with pytest.raises(InputError, match="trace each alone"):
-        list(tt.sweep(BOTH, BOTH, "layer", Metric("logit", (40,))))
-    with pytest.raises(InputError, match="the sentences have 3 and 2 tokens"):
-        list(tt.sweep(copied(5, 6, 5), copied(5, 7), "head", METRIC))
+    refuses("trace each alone", lambda: list(tt.sweep(BOTH, BOTH, "layer", Metric("logit", (40,)))))
+    refuses("the sentences have 3 and 2 tokens", lambda: list(tt.sweep(copied(5, 6, 5), copied(5, 7), "head", METRIC)))
     dates = Model.load("dates", device="cpu")
     own, other = dates.trace("May 3, 2021"), dates.trace("June 14, 2021")
     assert len(tt.sweep(own, other, "layer", Metric("logit", (3,)))) == 3  # the decoder's tokens are as many
@@ -157,8 +154,7 @@ def test_names_may_be_patterns_and_another_stack_named_with_the_kind():
         "1.output",
     }
     assert list(tt.means([trace], ["*.context"])) == [f"decoder.{i}.self_attention.context" for i in range(3)]
-    with pytest.raises(InputError, match="no step is called"):
-        trace.to_dict(["*.nothing"])
+    refuses("no step is called", lambda: trace.to_dict(["*.nothing"]))
     program, before_there_was_of = Model.load("dates", device="cpu").program(4, 3), cast("Any", "head:encoder")
     of_encoder = tt.table_of(program, "head", "encoder")
     assert tt.table_of(program, before_there_was_of) == of_encoder != tt.table_of(program, "head")

@@ -13,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import in_float64
+from refusing import refuses
 from safetensors.numpy import load_file
 
 from tui_transformer import Add, Metric, Model, Patch, attribute, circuits, effects, gradients, head_lens
 from tui_transformer.engine.export import SIDE, heat_map
 from tui_transformer.engine.weights import Weights
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import UsageError
 from tui_transformer.report.svg import figure
 
 IDS = [2, 5, 3, 6]
@@ -103,8 +104,7 @@ def test_a_figure_is_the_svg_of_the_step(trace, tmp_path):
     assert repr(shown).endswith(": 4 × 4>")
     shown.save(tmp_path / "weights.svg")
     assert parsed((tmp_path / "weights.svg").read_text()).tag.endswith("svg")
-    with pytest.raises(InputError, match="no step is called"):
-        figure(trace, "nothing")
+    refuses("no step is called", lambda: figure(trace, "nothing"))
 
 
 @pytest.mark.parametrize("ending", ["safetensors", "npz"])
@@ -117,8 +117,7 @@ def test_steps_are_saved_under_their_names(trace, tmp_path, ending):
     trace.save(path)
     whole = load_file(path) if ending == "safetensors" else dict(np.load(path))
     assert set(whole) == set(trace.program.by_name)
-    with pytest.raises(UsageError, match=r"ends in \.safetensors or \.npz"):
-        trace.save(tmp_path / "run.txt")
+    refuses(r"ends in \.safetensors or \.npz", lambda: trace.save(tmp_path / "run.txt"), UsageError)
 
 
 def test_what_is_printed_of_results_is_short(trace):
@@ -145,8 +144,7 @@ def test_what_is_printed_of_results_is_short(trace):
     ],
 )
 def test_another_kind_of_value_is_refused_in_words(trace, call, says):
-    with pytest.raises(InputError, match=says):
-        call(Model.load("encoder", device="cpu"), trace)
+    refuses(says, lambda: call(Model.load("encoder", device="cpu"), trace))
 
 
 def test_a_figure_of_a_batch_names_the_words_of_its_sentence_and_of_the_decoder():
@@ -207,5 +205,4 @@ def test_models_that_come_with_the_program_are_pickled_but_no_weights_that_are_i
         assert np.array_equal(own[own.names[-1]], other[own.names[-1]])
         assert other.weights.backend.dtype == np.float64
     weights = Weights(trace.backend, trace.weights.read)
-    with pytest.raises(InputError, match="in memory alone: save the model in a folder"):
-        pickle.dumps(replace(trace, weights=weights))
+    refuses("in memory alone: save the model in a folder", lambda: pickle.dumps(replace(trace, weights=weights)))

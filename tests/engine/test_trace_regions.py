@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from comparing import assert_same, cut, random_region
 from reference import IDS, REFERENCES, in_float64, trace_of
+from refusing import refuses
 from strict import strict_backend
 
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
@@ -243,11 +244,7 @@ def test_a_change_that_cannot_be_is_refused_nor_a_patch_that_does_not_fit(trace,
         with pytest.raises(InputError, match=says) if says else nullcontext():
             trace.edited([change])
     other = model.trace(ids=[1, 2, 3, 4])
-    with pytest.raises(InputError, match=r"is 5 × 8 here and 4 × 8 there: name rows that both have"):
-        Patch.between(trace, other, STREAM)
-    with pytest.raises(InputError, match="the last axis differs"):
-        Patch.between(trace, other, f"{SCOPE}.weights", rows=range(2))
-    with pytest.raises(InputError, match="has no heads"):
-        Patch.between(trace, trace, STREAM, heads=range(1))
-    with pytest.raises(InputError, match="has no row 5"):
-        Patch.between(trace, trace, STREAM, rows=range(5, 6))
+    refuses(r"is 5 × 8 here and 4 × 8 there: name rows that both have", lambda: Patch.between(trace, other, STREAM))
+    refuses("the last axis differs", lambda: Patch.between(trace, other, f"{SCOPE}.weights", rows=range(2)))
+    refuses("has no heads", lambda: Patch.between(trace, trace, STREAM, heads=range(1)))
+    refuses("has no row 5", lambda: Patch.between(trace, trace, STREAM, rows=range(5, 6)))

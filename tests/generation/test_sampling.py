@@ -11,6 +11,7 @@ import numpy as np
 import plain_numpy
 import pytest
 from reference import REFERENCES
+from refusing import refuses
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.rules import RULES, Defaults, Moment, Rules, apply, defaults_of
@@ -226,8 +227,6 @@ def test_drawing_is_read_with_its_numbers_and_what_is_not_done_is_said(tmp_path:
     ],
 )
 def test_a_value_that_cannot_be_is_one_line(generation, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        defaults("bart", tmp_path, generation)
-    assert "generation_config.json: " in str(error.value)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    said = refuses("", lambda: defaults("bart", tmp_path, generation))
+    assert "generation_config.json: " in said
+    assert message in said

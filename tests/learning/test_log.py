@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.log import COLUMNS, FORMATS, Epoch, Epochs, Log, check_new
@@ -56,8 +57,7 @@ def test_of_a_validation_that_diverged_every_reader_of_json_reads_the_line(tmp_p
 def test_a_file_that_is_no_log_stays_whatever_was_made(tmp_path: Path, step: int) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("name,age\nAda,36\n")
-    with pytest.raises(InputError, match="is no log of a run"):
-        Log(path, step)
+    refuses("is no log of a run", lambda: Log(path, step))
     assert path.read_text() == "name,age\nAda,36\n"
 
 
@@ -76,14 +76,11 @@ def test_a_new_run_writes_over_no_file_and_after_no_log(tmp_path):
     path = tmp_path / "log.csv"
     check_new(path)
     path.write_text("mine")
-    with pytest.raises(InputError, match="exists: remove it"):
-        check_new(path)
-    with pytest.raises(UsageError, match=r"ends in \.csv or \.jsonl"):
-        check_new(tmp_path / "log.txt")
+    refuses("exists: remove it", lambda: check_new(path))
+    refuses(r"ends in \.csv or \.jsonl", lambda: check_new(tmp_path / "log.txt"), UsageError)
     # a line without its epoch is none
     (tmp_path / "log.jsonl").write_text('{"step": 1}\n')
-    with pytest.raises(InputError, match="is no log of a run"):
-        Log(tmp_path / "log.jsonl", 1)
+    refuses("is no log of a run", lambda: Log(tmp_path / "log.jsonl", 1))
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hostile import COUNTS, as_json, broken_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
+from refusing import refuses
 from runs import small
 from safetensors.numpy import load_file
 
@@ -189,21 +190,16 @@ def test_a_run_is_begun_in_no_other_and_in_no_folder_that_cannot_be(tmp_path):
     settings = small(tmp_path)
     run = Run.start(tmp_path / "run", settings)
     # two trainings do not write into one folder
-    with pytest.raises(InputError, match="another training is writing there"):
-        Run.resume(tmp_path / "run", {})
+    refuses("another training is writing there", lambda: Run.resume(tmp_path / "run", {}))
     run.close()
     Run.resume(tmp_path / "run", {}).close()
     # nor over another
-    with pytest.raises(InputError, match=r"holds a run \(step 0\): go on with --resume"):
-        Run.start(tmp_path / "run", settings)
+    refuses(r"holds a run \(step 0\): go on with --resume", lambda: Run.start(tmp_path / "run", settings))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty: choose another"):
-        Run.start(tmp_path / "full", settings)
-    with pytest.raises(InputError, match="no folder"):
-        Run.start(Path(settings.file), settings)
-    with pytest.raises(InputError, match=r"next-character\.txt"):
-        Run.start(Path(settings.file) / "run", settings)
+    refuses("is not empty: choose another", lambda: Run.start(tmp_path / "full", settings))
+    refuses("no folder", lambda: Run.start(Path(settings.file), settings))
+    refuses(r"next-character\.txt", lambda: Run.start(Path(settings.file) / "run", settings))
     for name in ("a" * 300, "a\0b"):
         with pytest.raises(InputError, match=r"cannot be|no folder"):
             Run.start(tmp_path / name, settings)
@@ -241,8 +237,7 @@ def test_a_run_can_be_made_longer_and_has_else_the_settings_and_the_text_that_it
     assert read_settings(tmp_path / "run")[0].file == str(moved)
     with moved.open("a") as file:
         file.write("more\n")
-    with pytest.raises(InputError, match="is not the text that the run began with"):
-        Run.resume(tmp_path / "run", {})
+    refuses("is not the text that the run began with", lambda: Run.resume(tmp_path / "run", {}))
 
 
 DAMAGED = {

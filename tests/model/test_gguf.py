@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import REFERENCES, in_float64, reconfigured, with_settings
+from refusing import refuses
 from safetensors.numpy import load_file, save_file
 
-from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.gguf_file import GgufFile, read_gguf
 from tui_transformer.model import Model
@@ -84,9 +84,7 @@ def test_a_cut_file_is_named_in_one_line_wherever_it_was_cut(tmp_path):
     path = tmp_path / "cut.gguf"
     for size in [4, 5, 11, 20, 23, 24, 40, *range(50, len(whole) - 1, len(whole) // 40)]:
         path.write_bytes(whole[:size])
-        with pytest.raises(InputError, match=r"cut\.gguf") as caught:
-            Model.load(path).trace(ids=IDS).compute()
-        assert "\n" not in str(caught.value)
+        refuses(r"cut\.gguf", lambda: Model.load(path).trace(ids=IDS).compute())
 
 
 RNG = np.random.default_rng(3)
@@ -221,9 +219,7 @@ def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
 )
 def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, entries, named, tmp_path):
     path = write_gguf(tmp_path / "m.gguf", family, tensors=tensors, **entries)
-    with pytest.raises(InputError, match=named) as caught:
-        Model.load(path)
-    assert "\n" not in str(caught.value)
+    refuses(named, lambda: Model.load(path))
 
 
 @pytest.mark.parametrize(
@@ -233,25 +229,20 @@ def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, en
 def test_a_file_that_no_copy_makes_readable_is_not_to_be_copied(version, says, tmp_path):
     path = write_gguf(tmp_path / "m.gguf", "llama")
     path.write_bytes(b"GGUF" + version + path.read_bytes()[8:])
-    with pytest.raises(InputError, match=says) as caught:
-        Model.load(path)
-    assert "copy it again" not in str(caught.value)
+    assert "copy it again" not in refuses(says, lambda: Model.load(path))
 
 
 def test_what_is_not_read_is_refused_by_name_and_of_two_files_in_a_folder_both(tmp_path):
     path = write_gguf(tmp_path / "a.gguf", "llama")
     assert Model.load(tmp_path).config == Model.load(path).config
     shutil.copy(path, tmp_path / "b.gguf")
-    with pytest.raises(InputError, match=r"2 GGUF files.*a\.gguf"):
-        Model.load(tmp_path)
+    refuses(r"2 GGUF files.*a\.gguf", lambda: Model.load(tmp_path))
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "rwkv")
     finish(writer)
-    with pytest.raises(InputError, match="rwkv"):
-        Model.load(path)
+    refuses("rwkv", lambda: Model.load(path))
     (tmp_path / "text.gguf").write_text("no weights")
-    with pytest.raises(InputError, match=r"text\.gguf"):
-        Model.load(tmp_path / "text.gguf")
+    refuses(r"text\.gguf", lambda: Model.load(tmp_path / "text.gguf"))
 
 
 def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
@@ -285,8 +276,7 @@ def test_only_tokens_that_are_looked_up_are_read_of_a_table_and_generation_stops
     path.write_bytes(data)
     weights = Model.load(path).weights.file
     assert np.isfinite(weights.part("embedding.tokens.weight", np.array([1, 2]))).all()
-    with pytest.raises(InputError, match="NaN"):
-        weights.part("embedding.tokens.weight", np.array([0]))
+    refuses("NaN", lambda: weights.part("embedding.tokens.weight", np.array([0])))
 
 
 def test_a_gemma_with_eyes_from_ollama_is_read_without_them(tmp_path):
@@ -341,9 +331,7 @@ def test_a_model_whose_tensors_overlap_is_not_opened(tmp_path):
     assert struct.unpack_from("<Q", data, at) == (second.start - file.begin,)
     struct.pack_into("<Q", data, at, first.start - file.begin)
     path.write_bytes(data)
-    with pytest.raises(InputError, match=rf"model\.gguf: tensor {name} overlaps tensor {after}") as caught:
-        Model.load(path)
-    assert len(str(caught.value).splitlines()) == 1
+    refuses(rf"model\.gguf: tensor {name} overlaps tensor {after}", lambda: Model.load(path))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import in_float64, with_settings
+from refusing import refuses
 
 from tui_transformer.errors import UsageError
 from tui_transformer.generation.sampling import Settings
@@ -63,8 +64,7 @@ GROUPED = SIZES | {"num_key_value_heads": 2}
     ],
 )
 def test_rotary_settings_that_cannot_be_are_named(given, named):
-    with pytest.raises(UsageError, match=named):
-        read_rope({"rope_parameters": given, "max_position_embeddings": 64})
+    refuses(named, lambda: read_rope({"rope_parameters": given, "max_position_embeddings": 64}), UsageError)
 
 
 def test_what_is_refused_of_the_table_is_refused_beside_it_too():
@@ -72,10 +72,8 @@ def test_what_is_refused_of_the_table_is_refused_beside_it_too():
     for key in ("original_max_position_embeddings", "rope_theta"):
         with pytest.raises(UsageError, match=key):
             read_rope({"rope_parameters": rope, "max_position_embeddings": 64, key: None})
-    with pytest.raises(UsageError, match="rope_theta 'big'"):
-        read_rope({"rope_theta": "big"})
-    with pytest.raises(UsageError, match="linear has no factor"):
-        read_rope({"rope_scaling": {"type": "linear"}})
+    refuses("rope_theta 'big'", lambda: read_rope({"rope_theta": "big"}), UsageError)
+    refuses("linear has no factor", lambda: read_rope({"rope_scaling": {"type": "linear"}}), UsageError)
 
 
 def test_yarn_is_truncated_and_scaled_as_the_file_says_or_by_the_two_contexts():
@@ -129,8 +127,7 @@ def test_layers_of_a_kind_may_have_settings_of_their_own():
     ropes = read_layer_ropes({"rope_parameters": kinds}, 1e4, 1e4, "rope_local_base_freq", 2048)
     both = ropes.full_attention, ropes.sliding_attention
     assert [(rope.rope_theta, rope.factor) for rope in both] == [(1e6, 1.0), (10000.0, 8.0)]
-    with pytest.raises(UsageError, match="not one table"):
-        read_rope({"rope_parameters": kinds})
+    refuses("not one table", lambda: read_rope({"rope_parameters": kinds}), UsageError)
 
 
 LONG = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile import COUNTS, broken_json, damaged, hold, hold_file, read_or_refused
+from refusing import refuses
 
 from tui_transformer.analysis.survey.measures import Asked
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sums
@@ -90,15 +91,12 @@ def test_tables_are_plain_and_may_say_nothing_of_words_seed_and_precision(tmp_pa
 )
 def test_another_file_is_refused(tmp_path: Path, name: str, data: bytes, said: str):
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(InputError, match=said):
-        read_results(tmp_path / name)
+    refuses(said, lambda: read_results(tmp_path / name))
 
 
 def test_where_results_cannot_go_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(UsageError, match=r"ending .csv, .json, .parquet"):
-        check_out(tmp_path / "a.txt")
-    with pytest.raises(InputError, match="in a folder that is there"):
-        check_out(tmp_path / "none" / "a.csv")
+    refuses(r"ending .csv, .json, .parquet", lambda: check_out(tmp_path / "a.txt"), UsageError)
+    refuses("in a folder that is there", lambda: check_out(tmp_path / "none" / "a.csv"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"Parquet needs pyarrow: pip install 'tui-transformer\[parquet\]'"):
         check_out(tmp_path / "a.parquet")
@@ -141,8 +139,7 @@ def test_broken_examples_beside_a_table(tmp_path, count):
     examples = examples_path(path)
     hold_file(count, examples, damaged(examples.read_bytes()), lambda: use(path), path)
     os.truncate(examples, 3 << 30)
-    with pytest.raises(InputError, match=r"survey\.examples\.csv: larger than"):
-        read_results(path)
+    refuses(r"survey\.examples\.csv: larger than", lambda: read_results(path))
 
 
 @COUNTS
@@ -178,5 +175,4 @@ def test_a_packed_state_is_refused_as_it_may_hold_any_number_of_cells(tmp_path):
     packed = io.BytesIO()
     with np.load(io.BytesIO(data)) as arrays:
         np.savez_compressed(packed, **arrays)
-    with pytest.raises(ValueError, match="not the sums of a survey"):
-        Sums.from_bytes(packed.getvalue())
+    refuses("not the sums of a survey", lambda: Sums.from_bytes(packed.getvalue()), ValueError)

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from refusing import refuses
 
 from tui_transformer import Model, measure_texts
 from tui_transformer.analysis.survey.measures import Asked, Item, survey
@@ -67,24 +68,19 @@ def test_a_survey_that_fails_keeps_what_is_done(corpus: Path):
             yield work.sums(batch)
 
     corpus.write_text("\n".join(["The fox found a shell ."] * 40), encoding="utf-8")
-    with pytest.raises(InputError, match="third batch"):
-        run(job(corpus), breaking)
+    refuses("third batch", lambda: run(job(corpus), breaking))
     assert state_path(job(corpus).out).exists()
     assert run(job(corpus), in_process)[0].counts.texts == 40
 
 
 def test_the_state_of_another_survey_or_of_other_texts_is_refused(corpus: Path):
     run(job(corpus), in_process, after(2))
-    with pytest.raises(InputError, match="with another measure, top"):
-        run(job(corpus, asked=Asked(("first",))), in_process)
-    with pytest.raises(InputError, match="with another model"):
-        run(job(corpus, model="question"), in_process)
+    refuses("with another measure, top", lambda: run(job(corpus, asked=Asked(("first",))), in_process))
+    refuses("with another model", lambda: run(job(corpus, model="question"), in_process))
     corpus.write_text(corpus.read_text("utf-8").replace("found 20 shells", "found 21 shells"), encoding="utf-8")
-    with pytest.raises(InputError, match="the texts are not those"):
-        run(job(corpus), in_process)
+    refuses("the texts are not those", lambda: run(job(corpus), in_process))
     state_path(job(corpus).out).write_bytes(b"PK no zip")
-    with pytest.raises(InputError, match="is not the state of a survey: remove"):
-        run(job(corpus), in_process)
+    refuses("is not the state of a survey: remove", lambda: run(job(corpus), in_process))
 
 
 def test_the_same_letters_in_other_texts_have_another_digest():
@@ -102,8 +98,7 @@ def test_a_model_that_gives_other_numbers_is_refused(corpus: Path, tmp_path: Pat
     Model.load("decoder", device="cpu", seed=1, d_model=16, heads=2, d_ff=16).save(folder)
     run(job(corpus, model=str(folder)), in_process, after(2))
     Model.load("decoder", device="cpu", seed=2, d_model=16, heads=2, d_ff=16).save(folder)
-    with pytest.raises(InputError, match="gives other numbers than before"):
-        run(job(corpus, model=str(folder)), in_process)
+    refuses("gives other numbers than before", lambda: run(job(corpus, model=str(folder)), in_process))
 
 
 class KilledOnce(Worker):
@@ -174,8 +169,7 @@ def test_the_signals_of_a_terminal_are_for_who_started_the_processes(capfd: pyte
 
 def test_what_a_process_cannot_do_is_said_as_it_is(corpus: Path):
     wrong = job(corpus, asked=Asked(("lens",)), model="attention")
-    with pytest.raises(InputError, match="no vocabulary"):
-        run(wrong, partial(in_processes, count=1))
+    refuses("no vocabulary", lambda: run(wrong, partial(in_processes, count=1)))
 
 
 # Texts of files and standard input: a line each, or objects of JSONL; streamed, numbered, and refused by name
@@ -201,8 +195,7 @@ def test_a_line_or_an_object_of_jsonl_is_a_text_and_blank_lines_are_none(tmp_pat
     }
     for line, said in wrongs.items():
         (tmp_path / "a.jsonl").write_text(f'{{"text": "one"}}\n{line}\n', encoding="utf-8")
-        with pytest.raises(InputError, match=f"a.jsonl line 2: {said}"):
-            texts(tmp_path / "a.jsonl")
+        refuses(f"a.jsonl line 2: {said}", lambda: texts(tmp_path / "a.jsonl"))
 
 
 def test_a_long_object_is_read_whole_and_no_more_than_is_asked_for(tmp_path: Path):

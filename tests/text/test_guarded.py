@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from refusing import refuses
 
 from tui_transformer.errors import InputError
 from tui_transformer.text import guarded
@@ -81,9 +82,7 @@ GROWING = {
 @pytest.mark.parametrize("how", GROWING)
 def test_a_normalizer_that_makes_the_text_grow_is_stopped_at_a_length(tmp_path, how, capfd):
     path = written(tmp_path / "tokenizer.json", normalizer=GROWING[how])
-    with pytest.raises(InputError, match=r"tokenizer\.json .* longer than 4,194,304 characters") as caught:
-        load_vocabulary(path)
-    assert len(str(caught.value).splitlines()) == 1
+    refuses(r"tokenizer\.json .* longer than 4,194,304 characters", lambda: load_vocabulary(path))
     assert capfd.readouterr() == ("", "")
 
 
@@ -97,9 +96,7 @@ def test_an_expression_that_backtracks_is_refused_in_one_line_and_the_library_sa
     tokenizer = tokenizer_for(load_vocabulary(written(tmp_path / "tokenizer.json", **{part: component})))
     assert tokenizer.encode("a").ids
     monkeypatch.setattr(guarded, "SECONDS", 0.2)  # its process has begun
-    with pytest.raises(InputError, match=r"retry-limit|backtracks") as caught:
-        tokenizer.encode("a" * (3000 if regex == SLOW else 60) + "!")
-    assert len(str(caught.value).splitlines()) == 1
+    refuses(r"retry-limit|backtracks", lambda: tokenizer.encode("a" * (3000 if regex == SLOW else 60) + "!"))
     assert capfd.readouterr() == ("", "")
     monkeypatch.setattr(guarded, "SECONDS", SECONDS)
     assert len(tokenizer.encode("a").ids) == 1  # and goes on
