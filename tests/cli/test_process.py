@@ -44,6 +44,11 @@ def test_a_signal_ends_a_trace_with_nothing_half_written(environment, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def _python(environment: dict[str, str], script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
 BEGINNING = """
 import builtins, signal, sys
 from tui_transformer.__main__ import main
@@ -61,8 +66,7 @@ main()
 
 
 def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(environment) -> None:
-    command = [sys.executable, "-c", BEGINNING]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = _python(environment, BEGINNING)
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 
@@ -85,8 +89,7 @@ main.main()
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_comes_while_an_object_is_taken_down_ends_too(environment, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", LOSING.format(number.name)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = _python(environment, LOSING.format(number.name))
     assert ended.returncode in {128 + number, -number}
     assert "ignored" not in ended.stderr
 
@@ -106,8 +109,7 @@ main.main()
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(environment, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", LATE.format(number)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = _python(environment, LATE.format(number))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "written\n", "")
 
 
@@ -244,8 +246,7 @@ print("typer" in sys.modules)
 
 def test_the_help_of_a_command_is_said_without_loading_more(run: Run, environment) -> None:
     commands = ("show", "vocab compare", "weights", "serve", "diff")
-    said = [sys.executable, "-c", HELPS, *commands]
-    ended = subprocess.run(said, env=environment, capture_output=True, text=True, check=True)
+    ended = _python(environment, HELPS, *commands)
     assert ended.stdout == "".join(run(*each.split(), "--help").out for each in commands) + "False\n"
 
 
@@ -305,8 +306,7 @@ os.kill(shell, signal.SIGKILL)
 
 
 def test_what_is_typed_while_a_command_is_in_the_background_is_for_the_shell(environment) -> None:
-    command = [sys.executable, "-c", BEHIND]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = _python(environment, BEHIND)
     assert (ended.stdout.split(), ended.stderr) == (["True", "False", "True", "False"], "")
 
 

@@ -15,9 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop, tour, tour_model
 from tui_transformer.session.edit_format import changes
 from tui_transformer.session.session import Session
-from tui_transformer.session.tour_stop import base_of, lecture, scenery, suitable
-
-STUDIES = ("copy-paths", "story-feature", "story-graph", "story-name", "story-position")
+from tui_transformer.session.tour_stop import base_of, lecture, suitable
 
 
 @cache
@@ -45,14 +43,6 @@ def shares(traced: Trace) -> Any:
 
 def likeliest(name: str, traced: Trace) -> str:
     return session(name).model.target_word(int(shares(traced).argmax())).strip("Ġ")
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_stop_can_be_shown(name: str) -> None:
-    base = session(name)
-    for stop in tour(name):
-        shown = scenery(base, stop, lambda _: None)
-        assert shown.position.stop in shown.after.stops
 
 
 def test_a_tour_of_features_needs_a_dictionary_that_comes_with_the_model(tmp_path: Any) -> None:

@@ -58,7 +58,6 @@ def answer(traced: Trace) -> str:
 def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str) -> None:
     for at in tour(name):
         traced = trace(tour_model(name), at.sentence, at.target, features=at.features)
-        assert at.step in {"vocabulary", "text", *(step.name for step in traced.program.steps)}, at.name
         numbers = [] if at.name in ("model", "product", "added") else named(at.text)
         assert not numbers or f"{cell(at, traced):.2f}" == numbers[0], at.name
         # its sentence is made of known words
