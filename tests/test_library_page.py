@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusing import refuses
 
 import tui_transformer
-from tui_transformer import Ablate, Edit, InputError, Metric, Model, Patch, Set, effects, sweep
+from tui_transformer import Ablate, Edit, Metric, Model, Patch, Set, effects, sweep
 
 PAGE = Path(tui_transformer.__file__).parent / "LIBRARY.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -42,8 +43,7 @@ def test_the_examples_of_a_section_run_one_after_another(section: str, capsys: p
 def test_every_public_name_is_there() -> None:
     for name in tui_transformer.__all__:
         assert getattr(tui_transformer, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = tui_transformer.Nothing
+    refuses("no attribute 'Nothing'", lambda: tui_transformer.Nothing, AttributeError)
 
 
 STORY, CONTEXT = "The fox found a shell", "0.self_attention.context"
@@ -80,8 +80,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("said", MISTAKES)
 def test_mistakes_are_said_in_a_line(said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        MISTAKES[said](Model.load("story").trace(STORY))
+    refuses(said, lambda: MISTAKES[said](Model.load("story").trace(STORY)))
 
 
 def test_numbers_stand_for_ranges_kinds_for_tables_and_words_for_targets() -> None:

@@ -84,8 +84,7 @@ def test_what_is_not_there_or_no_text_is_refused(tmp_path, monkeypatch):
     # bytes that are no text
     path = tmp_path / "lecture.toml"
     path.write_bytes(b"\xff\xfe[a]\x00")
-    with pytest.raises(InputError, match=r"lecture\.toml"):
-        read_lecture(path)
+    refuses(r"lecture\.toml", lambda: read_lecture(path))
 
 
 def test_stops_are_appended_and_what_was_in_a_file_stays_as_it_was_written(tmp_path):
@@ -107,8 +106,7 @@ def test_stops_are_appended_and_what_was_in_a_file_stays_as_it_was_written(tmp_p
     with pytest.raises(InputError):
         with_stop(path, Stop("b", "B", "b", "b"))
     assert path.read_text() == "[a\n"
-    with pytest.raises(InputError, match=r"end in \.toml"):
-        with_stop(tmp_path / "lecture.txt", Stop("b", "B", "b", "b"))
+    refuses(r"end in \.toml", lambda: with_stop(tmp_path / "lecture.txt", Stop("b", "B", "b", "b")))
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -179,8 +177,7 @@ def test_names_of_very_many_parts_and_long_lines_are_refused_at_once(tmp_path):
         "x = {" + "a.'b'." * 9999 + "c = 1}",
     ):
         path.write_text(name)
-        with pytest.raises(InputError, match=r"lecture\.toml: line [12] has a name of more than 32 parts"):
-            read_lecture(path)
+        refuses(r"lecture\.toml: line [12] has a name of more than 32 parts", lambda: read_lecture(path))
     for fill in ('"', "'", "a", "a.", "a b. ", '"a', "-", " ."):
         path.write_text('title = "' + (fill * 1_000_000)[:1_000_000])
         assert read_or_refused(lambda: read_lecture(path), path) is None

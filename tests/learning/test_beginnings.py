@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import REFERENCES
+from refusing import refuses
 from runs import small, text_file
 
 from tui_transformer.engine.backend import numpy_backend
@@ -70,8 +71,7 @@ def test_what_does_not_go_together_is_refused(tmp_path, task, more, says) -> Non
         settings = dataclasses.replace(settings, sizes={}) if "model" in more else settings
         new_trainer(settings, lines_of_file(settings))
 
-    with pytest.raises(UsageError, match=says):
-        begin()
+    refuses(says, lambda: begin(), UsageError)
 
 
 # The texts that the program makes for itself
@@ -118,10 +118,8 @@ def test_a_copied_sequence_is_there_twice_and_stories_keep_to_their_hero():
 
 
 def test_an_unknown_text_or_recipe_is_refused():
-    with pytest.raises(UsageError, match="no text is called"):
-        next(lines_of("poems", 1))
-    with pytest.raises(UsageError, match="no recipe"):
-        recipe("soup")
+    refuses("no text is called", lambda: next(lines_of("poems", 1)), UsageError)
+    refuses("no recipe", lambda: recipe("soup"), UsageError)
 
 
 # The recipes of the models that come with the program

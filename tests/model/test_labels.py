@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from plain_numpy import softmax
 from reference import REFERENCES, in_float64, with_settings
+from refusing import refuses
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import counted_positions, effects
@@ -173,8 +174,7 @@ def test_the_decoder_reads_the_sentence_behind_its_start_token_in_commands_too(c
     assert model.trace(ids=READ)["decoder.tokens"].tolist() == [2, 5, 7, 9]
     assert not Model.load(REFERENCES / "bart", device="cpu").reads_again
     assert not load("t5-tokens").reads_again
-    with pytest.raises(InputError, match="as many tokens as its encoder, 4"):
-        load("bart").trace(ids=READ, decoder_ids=[2])
+    refuses("as many tokens as its encoder, 4", lambda: load("bart").trace(ids=READ, decoder_ids=[2]))
     session = open_session(Answer(ids="5,7,9,2", model=str(FOLDERS / "bart"), device="cpu"))
     assert session.trace["decoder.tokens"].reshape(-1).tolist() == [2, 5, 7, 9]
     assert capsys.readouterr().err == ""
@@ -189,5 +189,4 @@ def test_a_label_of_the_whole_text_has_no_loss_over_positions(name):
     ):
         with pytest.raises(InputError, match="gives the whole text one label"):
             leads_back(trace, given)
-    with pytest.raises(InputError, match="gives words no probability"):
-        score(trace, [1])
+    refuses("gives words no probability", lambda: score(trace, [1]))

@@ -90,12 +90,8 @@ def test_the_next_choice_follows_on_what_there_is_room_for(question) -> None:
 def test_token_ids_are_the_text_that_is_read_as_them_and_else_their_words():
     session = open_session(ModelOptions("story", device="cpu"), None, (433, 299, 351, 429))
     assert session.encoding.text == "Mira and Ben"
-    assert [session.encoding.text[token.start : token.end].strip() for token in session.encoding.tokens] == [
-        "Mi",
-        "ra",
-        "and",
-        "Ben",
-    ]
+    words = [session.encoding.text[token.start : token.end].strip() for token in session.encoding.tokens]
+    assert words == ["Mi", "ra", "and", "Ben"]
     assert session.ids == session.with_text(session.encoding.text).encoding.ids
     asunder = open_session(ModelOptions("story", device="cpu"), None, (48, 76))  # read as one token
     assert asunder.encoding.ids == (48, 76)

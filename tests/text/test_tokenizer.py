@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference import REFERENCES
+from refusing import refuses
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -118,13 +119,11 @@ def test_too_many_tokens_are_refused_with_both_numbers_or_cut_when_asked() -> No
 
 @pytest.mark.parametrize("tokenizer", [words("the"), pieces()], ids=["words", "pieces"])
 def test_a_text_of_too_many_words_or_characters_is_refused_and_an_id_outside(tokenizer: Tokenizer) -> None:
-    with pytest.raises(InputError, match="100,000 tokens, the limit is 512"):
-        tokenizer.encode("the " * 100_000, max_tokens=512)
+    refuses("100,000 tokens, the limit is 512", lambda: tokenizer.encode("the " * 100_000, max_tokens=512))
     encoding.check_length(" " * encoding.MAX_CHARACTERS)
     with pytest.raises(InputError, match="the text has 1,000,001 characters, the limit is 1,000,000"):
         tokenizer.encode("the" + " " * (encoding.MAX_CHARACTERS - 2), cut=True)
-    with pytest.raises(InputError, match="ID 99 is not in the vocabulary"):
-        tokenizer.decode([1, 99])
+    refuses("ID 99 is not in the vocabulary", lambda: tokenizer.decode([1, 99]))
 
 
 def test_word_pieces_with_their_frame() -> None:
@@ -155,8 +154,7 @@ def test_word_pieces_without_cls_and_sep_have_no_frame_and_with_capitals_keep_th
 def test_a_cut_text_of_word_pieces_keeps_its_frame() -> None:
     encoding = pieces().encode("the waves crashed", max_tokens=4, cut=True)
     assert ([token.text for token in encoding.tokens], encoding.cut) == (["[CLS]", "the", "wave", "[SEP]"], 3)
-    with pytest.raises(InputError, match="has 7 tokens, the limit is 1"):
-        pieces().encode("the waves crashed", max_tokens=1, cut=True)
+    refuses("has 7 tokens, the limit is 1", lambda: pieces().encode("the waves crashed", max_tokens=1, cut=True))
 
 
 def test_word_pieces_bear_any_character_and_come_back_as_words() -> None:
