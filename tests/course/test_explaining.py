@@ -27,7 +27,7 @@ loss = -l[np.arange(len(r)), ids[1:]].mean()
 """
 NORM = "r = x + y\nm = (r - r.mean(-1, keepdims=True)) / np.sqrt(r.var(-1, keepdims=True){}) * gamma + beta\nreturn {}"
 NOT_A_NUMBER = ("softmax-overflow", "(NaN)", "Subtract the largest score of each row")
-PUT = "put −∞, in NumPy -np.inf"
+FINITE, PUT = "mask-finite", "put −∞, in NumPy -np.inf"
 IDS = (
     "pieces = [each for each in re.findall(r'\\w+|\\W', text.lower()) if each != ' ']\n"
     "r = [words.index(each) if each in words else words.index('[UNK]') for each in pieces]\n"
@@ -47,20 +47,16 @@ SAID: dict[str, dict[str, tuple[str | None, ...]]] = {
     },
     "mask": {
         # a number in the place of infinity
-        f"{LATER}return np.where(later, -1e9, scaled)": ("mask-finite", "masked has −1e9 where −∞ is asked for", PUT),
-        f"{LATER}return scaled + np.where(later, -1e9, 0)": ("mask-finite", "masked has about −1e9 where −∞", PUT),
+        f"{LATER}return np.where(later, -1e9, scaled)": (FINITE, "masked has −1e9 where −∞ is asked for", PUT),
+        f"{LATER}return scaled + np.where(later, -1e9, 0)": (FINITE, "masked has about −1e9 where −∞", PUT),
         f"{LATER}return np.where(later, np.finfo(np.float32).min, scaled)": (
-            "mask-finite",
+            FINITE,
             "masked has −3.4e38 where −∞",
             PUT,
         ),
-        f"{LATER}return np.where(later, -1e4, scaled)": ("mask-finite", "masked has −1e4 where −∞", PUT),
-        f"{LATER}return np.where(later, -1e9, 3 * scaled)": ("mask-finite", "masked differs (relative 2)"),
-        f"{LATER}return np.where(later, -100, scaled).astype(np.float32)": (
-            "mask-finite",
-            "masked has −100 where −∞",
-            PUT,
-        ),
+        f"{LATER}return np.where(later, -1e4, scaled)": (FINITE, "masked has −1e4 where −∞", PUT),
+        f"{LATER}return np.where(later, -1e9, 3 * scaled)": (FINITE, "masked differs (relative 2)"),
+        f"{LATER}return np.where(later, -100, scaled).astype(np.float32)": (FINITE, "masked has −100 where −∞", PUT),
         "return np.where(np.triu(np.ones((13, 13), bool), 1), -np.inf, scaled).reshape(-1)": (
             "shape",
             "The numbers are right: .reshape(4, 13, 13) gives them their axes",
