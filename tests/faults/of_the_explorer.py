@@ -223,7 +223,7 @@ OF_THE_EXPLORER = (
     Fault(
         "steps are counted beside the stops of a tour",
         "explorer/main/panes/lines.py",
-        'where = "" if scene.is_told else where',
+        'where = "" if "-tour" in scene.arrangement else where',
         "",
         "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone",
     ),

@@ -15,7 +15,7 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.compact import WORTH, SparseArray, dense, packed
 from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.ops.base import writable
-from tui_transformer.engine.parts import ACTIVE_SHARE, Parts, Plan, keep_plan, place
+from tui_transformer.engine.parts import ACTIVE_SHARE, Parts, Plan, keep_plan
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.records import dataclass, field
@@ -74,7 +74,7 @@ class Computation:
             self.backend,
             self.batch,
             self.edits,
-            lambda name: here._keeps(name) or here._there(name),
+            lambda name: here._dropped(name),
             self.block,
         )
 
@@ -101,6 +101,11 @@ class Computation:
     def _keeps(self, name: str) -> bool:
         owner = self.owner(name)
         return name in owner.plan.names and name not in owner.refused
+
+    def _dropped(self, name: str) -> bool:
+        """Whether a step is not kept and comes back in windows."""
+        step = self.program.by_name.get(name)
+        return step is not None and step.windowed and not (self._keeps(name) or self._there(name))
 
     def _there(self, name: str) -> bool:
         if name in self.program.weights or name in self.program.givens or name in self.owner(name).held:
@@ -287,7 +292,7 @@ class Computation:
         """Steps that have to be there whole before a part of a value can be read."""
         if self._apart(name):
             return []
-        return self.parts.sources(self.program.step(name)) if self.parts.dropped(name) else [name]
+        return self.parts.sources(self.program.step(name)) if self._dropped(name) else [name]
 
     def sources_of(self, step: Step) -> list[str]:
         """Steps that have to be there whole before parts of a step can be read and explained."""
@@ -304,12 +309,12 @@ class Computation:
     def part(self, name: str, region: Region) -> Array:
         """A part of a step, with all items of the batch, or of a weight; only what it needs is computed."""
         if self._apart(name):
-            return self.weights.part(name, self.program.shape(name), place(self.program, name, region))
+            return self.weights.part(name, self.program.shape(name), self.program.place(name, region))
         return self.read(name, region, self.ready(self.needed(name)))
 
     @np.errstate(all="ignore")
     def read(self, name: str, region: Region, values: Mapping[str, Array]) -> Array:
         """A part of a value that is among these, or of a step that is made from them."""
         if name in values:
-            return values[name][place(self.program, name, region)]
+            return values[name][self.program.place(name, region)]
         return dense(self.parts.make(self.program.step(name), region, values))

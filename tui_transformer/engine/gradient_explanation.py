@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import Step, check_index
-from tui_transformer.engine.trace import Trace, source_of
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 GRADIENT = "gradient/"
@@ -75,7 +76,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], count: int, index: Index, i
     target = targets[row]
     if target == NOT_COUNTED:
         return Working((Value("target", target, note="−1: this position is not counted"),), 0.0)
-    line = source_of(trace, trace.program.logits, item).factor(row, None)
+    line = trace.source(trace.program.logits, item, math.inf).factor(row, None)
     top = float(line.values.max())
     total = Sum("Σ e^(z − max)", (line,), np.exp(line.values - top), "e^(z−max)")
     share = float(total.contributions[column]) / total.total
@@ -142,8 +143,8 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
         return part
 
     gradient = Source(f"{GRADIENT}{step.name}", array.shape, read)
-    output = source_of(before, step.name, item)
-    sources = [source_of(trace, source, item) for source in step.inputs]
+    output = before.source(step.name, item, math.inf)
+    sources = [trace.source(source, item, math.inf) for source in step.inputs]
     working = step.op.explain_backward(index, toward, gradient, output, *sources)
     return working or _by_backward(before, step, toward, index, gradient, item)
 

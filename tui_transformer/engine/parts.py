@@ -114,7 +114,7 @@ class Parts:
     """How steps of a program are made in parts.
 
     Attributes:
-        held: Whether a step is kept whole, or will be once it is computed.
+        dropped: Whether a step is not kept, and comes back in windows.
         block: Cells of a dropped array that are computed at a time.
     """
 
@@ -122,13 +122,8 @@ class Parts:
     backend: Backend
     batch: int
     edits: tuple[Change, ...]
-    held: Callable[[str], bool]
+    dropped: Callable[[str], bool]
     block: int = BLOCK_CELLS
-
-    def dropped(self, name: str) -> bool:
-        """Whether a step is not kept and comes back in windows."""
-        step = self.program.by_name.get(name)
-        return step is not None and step.windowed and not self.held(name)
 
     def large(self, name: str) -> bool:
         """Whether a step is never made whole on the way to others: more than a block, and dropped or mostly 0."""
@@ -222,15 +217,10 @@ class Parts:
         """A region of a step from regions of its inputs, edits included."""
         wide, reads = self._reads(step, region)
         parts = [
-            values[name][place(self.program, name, part)]
+            values[name][self.program.place(name, part)]
             if name in values
             else self.make_piece(self.program.step(name), part, values)
             for name, part in zip(step.inputs, reads, strict=True)
         ]
         result = step.op.forward(self.backend, *parts)
         return changed(self.edits, step.name, self.backend, result, wide)[within(region, wide)]
-
-
-def place(program: Program, name: str, region: Region) -> tuple[slice, ...]:
-    """Where a region is in a whole array: behind the batch axis, which weights do not have."""
-    return slices(region)[1:] if name in program.weights else slices(region)

@@ -9,7 +9,7 @@ from functools import cached_property, wraps
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape, shape_of, shape_text
+from tui_transformer.engine.axis import Axes, Axis, Region, Shape, shape_of, shape_text, slices
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.names import ending, one
 from tui_transformer.engine.ops import Op
@@ -171,6 +171,10 @@ class Program:
         """The shape of a step, weight or input."""
         step = self.by_name.get(name)
         return shape_of(self.axes(name)) if step is None else step.shape
+
+    def place(self, name: str, region: Region) -> tuple[slice, ...]:
+        """Where a region is in a whole array: behind the batch axis, which weights do not have."""
+        return slices(region)[1:] if name in self.weights else slices(region)
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """The names themselves and every step that depends on one of them."""

@@ -350,9 +350,17 @@ class Trace(Mapping[str, Host]):
 
     # Handing out
 
-    def source(self, name: str, item: int = 0) -> Source:
-        """An input of an explanation."""
-        return source_of(self, name, item, BLOCK_CELLS)
+    def source(self, name: str, item: int = 0, most: float = BLOCK_CELLS) -> Source:
+        """An input of an explanation, of which no more cells than that are read at once."""
+
+        def read(region: Region) -> Host:
+            if cells(region) > most:
+                raise InputError(f"a line of {name} is too long to be explained")
+            part = self._values.part(name, region)
+            own = part if name in self.program.weights else part[item_of(self, item)]
+            return self.backend.to_host(own).astype(np.float64)
+
+        return Source(name, self.program.shape(name), read)
 
     def hand_out(self, name: str, array: Array) -> Host:
         """A device array of the step or weight `name`: on the host, without a batch axis of one, read-only."""
@@ -371,20 +379,6 @@ class Trace(Mapping[str, Host]):
         view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
-
-
-def source_of(trace: Trace, name: str, item: int, most: float = math.inf) -> Source:
-    """An input of an explanation, of which no more cells than that are read at once."""
-    values = trace._values
-
-    def read(region: Region) -> Host:
-        if cells(region) > most:
-            raise InputError(f"a line of {name} is too long to be explained")
-        part = values.part(name, region)
-        own = part if name in trace.program.weights else part[item_of(trace, item)]
-        return trace.backend.to_host(own).astype(np.float64)
-
-    return Source(name, trace.program.shape(name), read)
 
 
 def item_of(trace: Trace, item: int | None) -> int:

@@ -103,7 +103,7 @@ def step_text(name: str, language: str = ENGLISH, root: Path = ROOT) -> StepText
     Where a step has none, it may be one of features, which stand behind any step: [features.NAME]. A name without a
     text gets a title made from its last part, and no sentences.
     """
-    texts, parts = _steps(root, _folder(language, root).name), name.split(".")
+    texts, parts = _steps(root, language), name.split(".")
     key = ".".join("layer" if part.isdecimal() else part for part in parts)
     while key not in texts and key.partition(".")[0] in _PREFIXES and "." in key:
         key = key.partition(".")[2]
@@ -169,7 +169,7 @@ def _folder(language: str, root: Path) -> Path:
 @cache
 def _steps(root: Path, language: str) -> Texts:
     """The texts by name; cross attention says what self-attention says, but for the texts of its own."""
-    english, words = (_flat(_toml(root / name / "steps.toml")) for name in (ENGLISH, language))
+    english, words = (_flat(_toml(folder / "steps.toml")) for folder in (root / ENGLISH, _folder(language, root)))
     texts = {key: {**english.get(key, {}), **words.get(key, {})} for key in english | words}
     own, cross = _SAME_TEXT
     same = {key.replace(own, cross): text for key, text in texts.items() if key.startswith(own)}

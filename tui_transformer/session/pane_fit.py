@@ -15,7 +15,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.view_state import CYCLES, Shown, Size, ViewState
-from tui_transformer.session.whole.layout import lines_wanted
+from tui_transformer.session.whole.layout import ENDLESS, place_bands
 from tui_transformer.session.whole.scene import standing
 from tui_transformer.session.words import WORDS
 from tui_transformer.views.numbers import least_number_width, widest_label
@@ -342,4 +342,5 @@ def _whole_lines(
             rows = max((len(each.tokens) for each in session.sequences.values()), default=0)
             rows = max(rows, need.height - AROUND_MATRIX) if first else rows
         below = lines_below(rows, size.height, room, first=first)
-    return max(min(room - below, lines_wanted(session, standing(session, position), size.width)), 0)
+    placed = place_bands(session, standing(session, position), size.width, ENDLESS)
+    return max(min(room - below, max(band.top + band.lines for band in placed)), 0)

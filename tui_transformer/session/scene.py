@@ -84,11 +84,6 @@ class Scene:
     lost: bool
 
     @property
-    def is_told(self) -> bool:
-        """Whether a tour leads through it."""
-        return "-tour" in self.arrangement
-
-    @property
     def is_old(self) -> bool:
         """Whether nothing can be shown yet of a sentence that is typed: what is on the screen stays there, dimmed."""
         return self.view.edited > 0 and (self.view.unread or self.waits)

@@ -45,23 +45,20 @@ class _Shown(dict[int, str]):
     def __missing__(self, code: int) -> str:
         if len(self) >= MOST_SHOWN:
             self.clear()
-        return self.setdefault(code, _shown(code))
+        shown = chr(code)
+        if code < 0x20:
+            shown = chr(_CONTROL_PICTURES + code)
+        elif code == _DELETE:
+            shown = _DELETE_PICTURE
+        elif code in _STYLE_SELECTORS:
+            shown = ""
+        elif unicodedata.category(shown) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS:
+            shown = escape(code)
+        return self.setdefault(code, shown)
 
 
 MOST_SHOWN = 4096
 _SHOWN = _Shown()
-
-
-def _shown(code: int) -> str:
-    if code < 0x20:
-        return chr(_CONTROL_PICTURES + code)
-    if code == _DELETE:
-        return _DELETE_PICTURE
-    if code in _STYLE_SELECTORS:
-        return ""
-    character = chr(code)
-    is_unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS
-    return escape(code) if is_unseen else character
 
 
 def escape(code: int) -> str:

@@ -261,20 +261,15 @@ def tile_extremes(values: Any, xp: Any = np, *, shares: bool = False) -> Limits:
         if not values.size:
             return Limits(0.0, 0.0)
         low, high = float(values.min()), float(values.max())
-    return Limits(low, high, math.inf if shares else _usual(values.ravel(), max(-low, high), xp))
-
-
-def _usual(values: Any, largest: float, xp: Any) -> float:
-    """The 99.5th percentile of the magnitudes of flat values, where the largest is far beyond it, else infinity.
-
-    Mostly a look at some of the values tells that too many are large; else all are ordered.
-    """
-    at, many = int(USUAL * (values.size - 1)), 0
-    for start in range(0, values.size, AT_A_TIME):
-        many += int((abs(values[start : start + AT_A_TIME]) > largest / OUTLIER).sum())
-        if many >= values.size - at:
-            return math.inf
-    return float(xp.partition(abs(values), at)[at]) or math.inf
+    if shares:
+        return Limits(low, high)
+    flat, outlying, many = values.ravel(), max(-low, high) / OUTLIER, 0
+    at = int(USUAL * (flat.size - 1))
+    for start in range(0, flat.size, AT_A_TIME):  # mostly some tell that too many are large; else all are ordered
+        many += int((abs(flat[start : start + AT_A_TIME]) > outlying).sum())
+        if many >= flat.size - at:
+            return Limits(low, high)
+    return Limits(low, high, float(xp.partition(abs(flat), at)[at]) or math.inf)
 
 
 def thumbnail(

@@ -139,7 +139,7 @@ class InTurn:
 
         What was put off before is dropped: this is done in its place.
         """
-        repeats = bool(self._waiting) and _is_again(self._now, self._waiting[0][0])
+        repeats = bool(self._waiting and _key(self._now)) and _key(self._now) == _key(self._waiting[0][0])
         self._put_off = function if repeats else None
         return repeats
 
@@ -165,7 +165,7 @@ class InTurn:
         if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
         before, screen = self._waiting[-1] if self._waiting else (self._behind and self._now, self._screen())
-        if _is_escape(before) and not (_is_escape(event) or getattr(event, "key", "") == "q"):  # pressed again to leave
+        if _key(before) == "escape" and _key(event) not in ("escape", "q"):  # pressed again to leave
             screen = None  # whichever the escape leads to; so it is of all that is typed behind this
         self._waiting.append((event, screen and self._screen()))
         if self._behind is None:
@@ -218,9 +218,9 @@ class InTurn:
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
             event, screen = self._waiting.popleft()
-            if _is_escape(event):
+            if _key(event) == "escape":
                 ask_again()  # what was typed before it had no answer either
-            if not _is_again(self._now, event):
+            if not _key(event) or _key(event) != _key(self._now):
                 self._catch_up()
             self._now = event
             if screen is None or screen in self._app.screen_stack or getattr(screen, "passes_on", False):
@@ -279,12 +279,9 @@ class InTurn:
         return self._app._screen_stack[-1] if self._app._screen_stack else None
 
 
-def _is_again(before: events.Event | None, event: events.Event) -> bool:
-    return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
-
-
-def _is_escape(event: object) -> bool:
-    return isinstance(event, events.Key) and event.key == "escape"
+def _key(event: object) -> str:
+    """The key that an event is; "" for any other."""
+    return event.key if isinstance(event, events.Key) else ""
 
 
 def _only_draws(screen: Screen[Any]) -> bool:

@@ -17,7 +17,16 @@ from textual.widget import Widget
 
 def set_content_size(view: ScrollView, size: Size) -> None:
     """Say how large the content is; only where a scroll bar comes or goes is the whole screen laid out again."""
-    if not view.container_size or _bars(view, size) != (view.show_horizontal_scrollbar, view.show_vertical_scrollbar):
+    styles, room = view.styles, view.container_size
+    across, down = styles.overflow_x == "scroll", styles.overflow_y == "scroll"
+    for _ in range(2):  # the first may take the room of the other
+        width = room.width - down * styles.scrollbar_size_vertical
+        height = room.height - across * styles.scrollbar_size_horizontal
+        across, down = (
+            across or (styles.overflow_x == "auto" and size.width > width),
+            down or (styles.overflow_y == "auto" and size.height > height),
+        )
+    if not room or (across, down) != (view.show_horizontal_scrollbar, view.show_vertical_scrollbar):
         view.virtual_size = size
         return
     view.set_reactive(Widget.virtual_size, size)
@@ -91,17 +100,3 @@ def kept_lines(draw: Draw) -> Draw:
         return kept[key]
 
     return lines
-
-
-def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
-    """Whether content of this size needs a horizontal and a vertical scroll bar; each takes room from the other."""
-    styles, room = view.styles, view.container_size
-    across, down = styles.overflow_x == "scroll", styles.overflow_y == "scroll"
-    for _ in range(2):  # the first may take the room of the other
-        width = room.width - down * styles.scrollbar_size_vertical
-        height = room.height - across * styles.scrollbar_size_horizontal
-        across, down = (
-            across or (styles.overflow_x == "auto" and size.width > width),
-            down or (styles.overflow_y == "auto" and size.height > height),
-        )
-    return across, down

@@ -103,7 +103,8 @@ class Counting:
             self._digit(event.character, event.time)
             return False
         digits = self._digits
-        self.end()
+        if digits:
+            self.end()
         app = self._screen.app
         if digits and event.key in keys_of(app, ("back",)):
             return True

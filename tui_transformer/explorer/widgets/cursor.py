@@ -108,13 +108,15 @@ class Grid:
         """The line of a cell that holds its number."""
         return (self.cell_height - 1) // 2
 
-    def visible_rows(self, scroll: Offset, height: int) -> range:
-        """The rows that are at least partly on screen."""
-        return _visible(scroll.y, height - self.header, self.cell_height, self.rows)
-
-    def visible_columns(self, scroll: Offset, width: int) -> range:
-        """The columns that are at least partly on screen."""
-        return _visible(scroll.x, width - self.gutter, self.cell_width, self.columns)
+    def visible(self, scroll: Offset, size: Size) -> tuple[range, range]:
+        """The rows and columns that are at least partly on screen."""
+        down = scroll.y, size.height - self.header, self.cell_height, self.rows
+        across = scroll.x, size.width - self.gutter, self.cell_width, self.columns
+        rows, columns = (
+            range(min(first // step, count), min(-(-(first + room) // step), count)) if room > 0 else range(0)
+            for first, room, step, count in (down, across)
+        )
+        return rows, columns
 
     def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:
         """The rows and columns that are wholly on screen, or that come first, where no cell is."""
@@ -122,8 +124,7 @@ class Grid:
             return range(self.rows), range(self.columns)
         down = max((size.height - self.header) // self.cell_height, 1) * self.cell_height
         across = max((size.width - self.gutter) // self.cell_width, 1) * self.cell_width
-        rows = _visible(scroll.y, down, self.cell_height, self.rows)
-        return rows, _visible(scroll.x, across, self.cell_width, self.columns)
+        return self.visible(scroll, Size(across + self.gutter, down + self.header))
 
     def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:
         """The cell at a place of the widget, or None on labels and outside."""
@@ -146,12 +147,6 @@ class Grid:
         y = _reach(scroll.y, cell[0] * self.cell_height, self.cell_height, size.height - self.header)
         beyond = self.virtual_size - size  # of a smaller one it may have been scrolled further
         return Offset(min(x, beyond.width), min(y, beyond.height))
-
-
-def _visible(scroll: int, room: int, step: int, count: int) -> range:
-    if room <= 0:
-        return range(0)
-    return range(min(scroll // step, count), min(-(-(scroll + room) // step), count))
 
 
 def _reach(scroll: int, start: int, length: int, room: int) -> int:
@@ -302,7 +297,7 @@ class GridWidget(ScrollView):
         scroll, size = self.scroll_offset, self.viewport
         if self.only_whole:
             return self.grid.whole_cells(scroll, size)
-        return self.grid.visible_rows(scroll, size.height), self.grid.visible_columns(scroll, size.width)
+        return self.grid.visible(scroll, size)
 
     @property
     def marked(self) -> Region | None:

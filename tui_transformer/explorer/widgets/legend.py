@@ -65,10 +65,7 @@ class Legend(DrawnWidget):
             return [Strip(self._meets(frame.meeting))]
         if frame is not None and frame.bars:
             return [Strip([Segment(frame.bars, self.rich_style)])]
-        return [Strip(self._segments(self._scale))]
-
-    def _segments(self, scale: Scale) -> list[Segment]:
-        text = self.get_component_rich_style("legend--text")
+        scale, text = self._scale, self.get_component_rich_style("legend--text")
         digits = digits_apart((scale.low, scale.high))
         low, high = f"{short_number(scale.low, digits)} ", f" {short_number(scale.high, digits)}"
         room = self.size.width - len(low) - len(high)
@@ -78,7 +75,7 @@ class Legend(DrawnWidget):
             room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
             if room >= min(cells(remark), _NARROWEST):
                 segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
-        return segments
+        return [Strip(segments)]
 
     def _meets(self, meeting: Meeting) -> list[Segment]:
         """The two lines above one another as far as they have met, each by its own largest; then the last product."""

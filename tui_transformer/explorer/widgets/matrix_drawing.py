@@ -72,7 +72,7 @@ class Drawing:
     def line(self, y: int, scroll: Offset, width: int, cursor: Cell) -> Strip:
         """One line of the screen, `width` columns wide."""
         grid, label, pointer, style = self.header.grid, "", " ", self.header.plain
-        columns = grid.visible_columns(scroll, width)
+        _, columns = grid.visible(scroll, Size(width, 0))
         across, hidden = len(columns) * grid.cell_width, scroll.x - columns.start * grid.cell_width
         row, line = divmod(y - grid.header + scroll.y, grid.cell_height)
         if y < grid.header:
@@ -264,9 +264,9 @@ class CellTable:
         self.missing = palette.masked + 1
         self._styles = (*palette.styles, masked, missing)
         fills = [(glyph * width)[:width] for glyph in palette.glyphs]
-        self.fills = self._segments([*fills, " " * width, " " * width])
+        self.fills = list(map(Segment, [*fills, " " * width, " " * width], self._styles))
         signs = [MASKED_GLYPH.center(width), MISSING_GLYPH.center(width)]
-        self._plain = self._segments([*fills, *signs])
+        self._plain = list(map(Segment, [*fills, *signs], self._styles))
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self.under_cursor = lru_cache(self._under_cursor)
         self._column = number.column if number else 0
@@ -291,9 +291,6 @@ class CellTable:
             Segment(bars[height], marked if at == cursor else bar) if level < self.palette.masked else signs[level]
             for at, (level, height) in enumerate(zip(levels.tolist(), heights.tolist(), strict=True))
         ]
-
-    def _segments(self, texts: Sequence[str]) -> list[Segment]:
-        return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
 
     def _make_cell(self, level: int, number: str) -> Segment:
         """A number in its cell."""

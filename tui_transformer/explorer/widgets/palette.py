@@ -163,7 +163,7 @@ def series_colors(surface: Surface) -> tuple[Color, ...]:
 
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
-    return Style() if surface.depth == "none" else Style(color=series_colors(surface)[0])
+    return Style() if surface.depth == "none" else Style(color=_SERIES[surface.dark][0])
 
 
 @lru_cache(maxsize=256)

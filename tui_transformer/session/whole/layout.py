@@ -79,12 +79,6 @@ def place_bands(session: Session, position: Position, width: int, height: int) -
     return placed
 
 
-def lines_wanted(session: Session, position: Position, width: int) -> int:
-    """Lines in which every band shows as much as it can."""
-    placed = place_bands(session, position, width, ENDLESS)
-    return max(placement.top + placement.lines for placement in placed)
-
-
 @by_program
 def _placed(
     program: Program, shown: tuple[Band, ...], stop: str, width: int, height: int, *, words: bool

@@ -6,7 +6,7 @@ Values are read box by box, and kept; of what is not there yet there is the titl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -132,7 +132,8 @@ def whole_scene(reading: Reading, session: Session, position: Position, size: Si
     Going back, pictures and ladder are of the gradients, as the matrix is, unless that shows the values alone.
     """
     position = standing(session, position)
-    drawing = Drawing(session, position, reading, of_gradient=session.backward and shown != "value")
+    of_gradient = session.backward and shown != "value"
+    drawing = Drawing(session, session.trace.program, position, reading, of_gradient)
     placed = place_bands(session, position, size.width, size.height)
     here = next((place for place, each in enumerate(placed) if position.stop in each.band.steps), 0)
     pictures = {place: drawing.draw(placed[place]) for place in sorted(range(len(placed)), key=lambda i: abs(i - here))}
@@ -152,20 +153,17 @@ class Drawing:
 
     Attributes:
         session: What is explored.
+        program: Its program.
         position: The current step, head and row.
         reading: Gives what is there.
         of_gradient: Whether pictures are of the gradients, not of the values.
     """
 
     session: Session
+    program: Program
     position: Position
     reading: Reading
     of_gradient: bool = False
-
-    @cached_property
-    def program(self) -> Program:
-        """The program of the session."""
-        return self.session.trace.program
 
     def draw(self, placement: Placement) -> tuple[Picture, ...]:
         """Pictures of the boxes of a band, as far as they are there: of the others the title alone."""

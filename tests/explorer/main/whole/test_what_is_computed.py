@@ -44,7 +44,7 @@ def test_the_first_band_computes_what_it_shows_alone(computed: list[str]) -> Non
     session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
     position = Position("embedding.output")
     placed = place_bands(session, position, 160, 30)
-    drawing = Drawing(session, position, Reading(Store(), here=True))
+    drawing = Drawing(session, session.trace.program, position, Reading(Store(), here=True))
     pictures = drawing.draw(placed[0])
     assert len(pictures[1].rows) <= 12
     assert not outside_embedding(computed)
@@ -76,7 +76,7 @@ async def test_the_first_band_is_drawn_before_a_layer_is_computed(
 def test_a_picture_of_many_columns_is_the_largest_of_its_neighbours_in_every_head(computed: list[str]) -> None:
     session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
     position = Position("decoder.0.self_attention.weights")
-    drawing = Drawing(session, position, Reading(Store(), here=True, most=ENDLESS))
+    drawing = Drawing(session, session.trace.program, position, Reading(Store(), here=True, most=ENDLESS))
     placed = place_bands(session, position, 160, 30)
     pictures = next(drawing.draw(each) for each in placed if position.stop in each.band.steps)
     picture = next(each for each in pictures if each.step == position.stop)
