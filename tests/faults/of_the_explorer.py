@@ -223,7 +223,7 @@ OF_THE_EXPLORER = (
     Fault(
         "steps are counted beside the stops of a tour",
         "explorer/main/panes/lines.py",
-        'where = "" if "-tour" in scene.arrangement else where',
+        'where = "" if "-tour" in scene.arrangement.classes else where',
         "",
         "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone",
     ),
@@ -286,8 +286,8 @@ OF_THE_EXPLORER = (
     Fault(
         "a pane that waits for a sentence that is typed is not dimmed",
         "explorer/main/presenter.py",
-        "if scene.is_old and",
-        "if not scene.is_old and",
+        "if is_old and",
+        "if not is_old and",
         "tests/explorer/main/test_live_sentence.py::test_what_is_not_ready_is_dimmed_and_letters_do_not_wait",
     ),
     Fault(

@@ -28,12 +28,11 @@ def test_every_step_of_the_layers_that_are_shown_is_in_one_box(family: str) -> N
         own = {step.name for step in program.steps if step.layer == layer}
         assert own <= set(steps)
         assert outside <= set(steps)
-    # a box shows the current step, and else its last but joined heads
+    # a box shows its last step but joined heads
     for band in bands(program, program.steps[0].name):
         for box in band.boxes:
             others = [step for step in box.steps if not step.endswith(".concat")]
-            assert box.shown("nothing of it") == others[-1]
-            assert [box.shown(step) for step in box.steps] == list(box.steps)
+            assert box.last == others[-1]
 
 
 def test_what_is_shown_of_a_stack_is_one_layer_and_the_same_of_both() -> None:
@@ -50,7 +49,7 @@ def test_the_bands_of_the_tutorials_encoder_are_those_of_the_paper() -> None:
     names = ["embedding", "encoder.0.self_attention", "encoder.0.feed_forward", "output"]
     assert [band.name for band in shown] == names
     first = {"tokens": "", "embedding.tokens": "▸", "embedding.positions": "+", "embedding.output": "="}
-    assert [(box.shown(""), box.sign) for box in shown[0].boxes] == [*first.items()]
+    assert [(box.last, box.sign) for box in shown[0].boxes] == [*first.items()]
 
 
 def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours() -> None:

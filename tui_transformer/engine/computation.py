@@ -93,7 +93,7 @@ class Computation:
         if self.base is None or not self._begins(step):
             return None
         held = self.base.held.get(step.name, self.shared.get(step.name))
-        return None if held is None else dense(self._repeated(held))
+        return None if held is None else dense(self._repeated(held) if self._repeats else held)
 
     def _begins(self, step: Step) -> bool:
         return any(edit.name == step.name for edit in self.edits) and self._changed.isdisjoint(step.inputs)
@@ -133,7 +133,8 @@ class Computation:
             given = self.owner(name).givens[name]
             floats, booleans, integers = self.backend.floats, self.backend.booleans, self.backend.integers
             store[name] = {"b": booleans, "f": floats}.get(given.dtype.kind, integers)(given)
-        return self._repeated(store[name] if name in store else self.shared[name])
+        held = store[name] if name in store else self.shared[name]
+        return self._repeated(held) if self._repeats else held
 
     @cached_property
     def _repeats(self) -> bool:
@@ -142,7 +143,7 @@ class Computation:
 
     def _repeated(self, array: Array) -> Array:
         """A value of the base for every sentence; nothing is copied."""
-        return self.backend.xp.broadcast_to(dense(array), (self.batch, *array.shape[1:])) if self._repeats else array
+        return self.backend.xp.broadcast_to(dense(array), (self.batch, *array.shape[1:]))
 
     def _share(self, names: Sequence[str], before: Watch | None) -> None:
         """Have the base compute what the steps that edits reach are made from, so that it is done for one sentence."""

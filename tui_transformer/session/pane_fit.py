@@ -243,9 +243,6 @@ class Arrangement:
     drawn: frozenset[str]
     edited: int = 0
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.classes
-
 
 def layout_of(size: Size) -> Layout:
     """The layout that there is room for."""

@@ -60,12 +60,6 @@ HEAD = "head"
 """The first axis of a step that has heads."""
 
 
-def heads_of(program: Program, name: str) -> int:
-    """Heads of a step; of one without, and of a stop that is no step, those of the queries: the most that any has."""
-    step = program.by_name.get(program.aliases.get(name, name))
-    return _most_heads(program) if step is None or step.axes[0].name != HEAD else step.axes[0].size
-
-
 @by_program
 def _most_heads(program: Program) -> int:
     return max((step.axes[0].size for step in program.steps if step.axes[0].name == HEAD), default=1)
@@ -74,9 +68,13 @@ def _most_heads(program: Program) -> int:
 def head_at(program: Program, head: int, here: str, there: str) -> int:
     """The head of one step that belongs to a head of another: that of its group, or the first of the group.
 
-    Without a step there it is the head of the queries.
+    A step without heads, and a stop that is no step, stand for the queries, of which there are most.
     """
-    among, of = heads_of(program, there), heads_of(program, here)
+    counts = []
+    for name in (there, here):
+        step = program.by_name.get(program.aliases.get(name, name))
+        counts.append(_most_heads(program) if step is None or step.axes[0].name != HEAD else step.axes[0].size)
+    among, of = counts
     return min(head * among // of, among - 1)
 
 

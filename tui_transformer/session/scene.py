@@ -84,11 +84,6 @@ class Scene:
     lost: bool
 
     @property
-    def is_old(self) -> bool:
-        """Whether nothing can be shown yet of a sentence that is typed: what is on the screen stays there, dimmed."""
-        return self.view.edited > 0 and (self.view.unread or self.waits)
-
-    @property
     def waits(self) -> bool:
         """Whether what the stop itself shows is missing: the matrix, or the words."""
         stop = self.position.stop

@@ -144,11 +144,15 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     seconds = session.cache.edited.setdefault(f"seconds of {name}", clock() - started)  # those of the first time
     stored = view_of(trace, name, session.labels, head=head)
     view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
-    first = first_tile(trace, view, Place())
+    first, (rows, columns) = around(view, Place()), view.shape
+    here = trace.backend.device == "cpu" and (name not in trace.program.by_name or name in trace.plan.names)
+    if here and (rows * columns <= SCREENFUL**2 or _attention(trace, name) is None):
+        first = range(rows), range(columns)  # all of it, from this computer's memory
+    tile = tile_of(trace, view, *first)
     is_whole = view is stored
     names = _same_kind(trace, name) if view_state.shared_scale else (name,)
     known = [each for each in map(session.extremes, names) if each is not None] if is_whole else []
-    limits = joined(*known) if known else tile_extremes(first.values, shares=view.shares)
+    limits = joined(*known) if known else tile_extremes(tile.values, shares=view.shares)
     scale, overlay = scale_for(view.kind, *limits), None
     if session.overlay.kind != "nothing":
         hide = partial(without_hidden, choice=view_state.hidden) if view_state.hidden != NOTHING else None
@@ -159,7 +163,7 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
                 overlay = replace(overlay, note=view_state.hidden.text)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
         scale = overlay.scale
-    tile = first if first.values.shape == view.shape else NO_TILE
+    tile = tile if tile.values.shape == view.shape else NO_TILE
     return StepScene(view, scale, tile, overlay, shown, seconds, "" if is_whole else view_state.hidden.text)
 
 
@@ -193,7 +197,7 @@ def step_cost(session: Session, name: str, *, shared: bool) -> int:
     trace, kind = session.trace, session.overlay.kind
     cost, whole = 0, list[str]()
     for each in _same_kind(trace, name) if shared else (name,):
-        if _is_whole(trace, each):
+        if each not in trace.program.by_name or each in trace.plan.names:  # all is looked through
             whole += [each] if each in trace.program.by_name else []
             cost += 0 if session.knows_extremes(each) else SCAN_COST * math.prod(trace.program.shape(each))
         elif each == name:
@@ -207,26 +211,12 @@ def step_cost(session: Session, name: str, *, shared: bool) -> int:
     return cost
 
 
-def _is_whole(trace: Trace, name: str) -> bool:
-    """Whether a step is kept, so that all of it is looked through; weights and inputs always are."""
-    return name not in trace.program.by_name or name in trace.plan.names
-
-
 def _cost_of_part(trace: Trace, name: str) -> int:
     """Cost of drawing a part of a step that is not kept: its inputs, and the cells themselves."""
     *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
     height, width = first_size(trace.program.axes(name)[-1].name)
     share = min(height, rows) / rows / math.prod(heads)
     return trace.pending_part(name, share) + SCAN_COST * min(height, rows) * min(width, columns)
-
-
-def first_tile(trace: Trace, view: View, place: Place) -> Tile:
-    """The whole matrix where it is in this computer's memory, else the cells around the place."""
-    rows, columns = view.shape
-    here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
-    if here and (rows * columns <= SCREENFUL**2 or _attention(trace, view.name) is None):
-        return tile_of(trace, view, range(rows), range(columns))
-    return tile_of(trace, view, *around(view, place))
 
 
 def first_size(columns: str) -> tuple[int, int]:

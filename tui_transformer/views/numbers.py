@@ -52,12 +52,12 @@ class NumberFormat:
         form, shorten = ("%.0e ", _exponent) if self.scientific else (f"%.{self.decimals}f ", _trimmed)
         texts = map(shorten, (form * len(values) % tuple(values)).split())
         return [
-            text if value and len(text) <= self.width else self._shorter(value)
+            "0" if value == 0 else text if len(text) <= self.width else self._shorter(value)
             for value, text in zip(values, texts, strict=True)
         ]
 
     def _shorter(self, value: float) -> str:
-        if value == 0 or abs(value) < self.least:
+        if abs(value) < self.least:
             return "0"
         places = () if self.scientific else range(self.decimals, -1, -1)
         fixed = [_trimmed(f"{value:.{decimals}f}") for decimals in places]

@@ -179,7 +179,10 @@ class View:
 
     def tile(self, rows: range, columns: range) -> Tile:
         """The cells of rows × columns, cut to the matrix."""
-        rows, columns = _cut(rows, self.rows.size), _cut(columns, self.columns.size)
+        rows, columns = (
+            range(axis.size)[max(each.start, 0) : max(each.stop, each.start, 0)]
+            for axis, each in ((self.rows, rows), (self.columns, columns))
+        )
         empty = not rows or not columns
         values = np.zeros((len(rows), len(columns))) if empty else self.window(rows, columns)
         return Tile(rows.start, columns.start, values)
@@ -199,12 +202,6 @@ class View:
 def window_of(values: Values) -> Callable[[range, range], Values]:
     """The window of a view whose values are all there, rows × columns."""
     return lambda rows, columns: values[rows.start : rows.stop, columns.start : columns.stop]
-
-
-def _cut(wanted: range, size: int) -> range:
-    """The part of a range that is there; of one that lies outside an empty one at the end."""
-    start = min(max(wanted.start, 0), size)
-    return range(start, max(min(wanted.stop, size), start))
 
 
 def around(index: int, size: int, most: int) -> range:

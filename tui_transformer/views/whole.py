@@ -54,13 +54,9 @@ class Box:
     steps: tuple[str, ...]
     sign: Sign = ""
 
-    def shown(self, stop: str) -> str:
-        """The step that is drawn: the current one where it is of this box, else the last that is not a mere copy."""
-        return stop if stop in self.steps else self.last
-
     @cached_property
     def last(self) -> str:
-        """The last step that is not a mere copy."""
+        """The last step that is not a mere copy, which is drawn where none of them is the current one."""
         return next((name for name in reversed(self.steps) if not name.endswith(".concat")), self.steps[-1])
 
 

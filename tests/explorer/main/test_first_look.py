@@ -8,7 +8,7 @@ from driving import NARROW, WIDE, exploring
 from tui_transformer.engine.computation import Computation
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session.step_scene import WORD_ROWS, first_tile, step_cost
+from tui_transformer.session.step_scene import WORD_ROWS, around, step_cost, tile_of
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.step_view import Place, view_of
 
@@ -54,7 +54,7 @@ def test_of_dropped_probabilities_only_the_rows_on_the_screen_are_fetched():
     session = open_session(ModelOptions(budget=0), None, (1,) * 300)
     name = "output.probabilities"
     view = view_of(session.trace, name, session.labels)
-    tile = first_tile(session.trace, view, Place(row=200))
+    tile = tile_of(session.trace, view, *around(view, Place(row=200)))
     assert tile.row <= 200 < tile.row + len(tile.values)
     assert len(tile.values) == WORD_ROWS
 

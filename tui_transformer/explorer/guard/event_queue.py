@@ -225,22 +225,20 @@ class InTurn:
             self._now = event
             if screen is None or screen in self._app.screen_stack or getattr(screen, "passes_on", False):
                 with saying_what_fails(self._app):  # the events behind it wait for nobody else
-                    if not isinstance(event, events.MouseMove):
+                    follows = not isinstance(event, events.MouseMove)
+                    if follows:
                         self._ends()
-                    await self._hand_on(event)
+                    target = self._front()
+                    if isinstance(event, events.MouseEvent):
+                        with suppress(NoWidget, NoScreen, ScreenStackError):
+                            target = self._app.get_widget_at(event.x, event.y)[0]
+                    if target is None or not target.is_attached:
+                        continue  # a notice that went away is still drawn where the mouse is
+                    await self._handle(event)
+                    if follows:
+                        self._send(target, 1)
         if self._behind is None:
             self._catch_up()
-
-    async def _hand_on(self, event: events.Event) -> None:
-        target = self._front()
-        if isinstance(event, events.MouseEvent):
-            with suppress(NoWidget, NoScreen, ScreenStackError):
-                target = self._app.get_widget_at(event.x, event.y)[0]
-        if target is None or not target.is_attached:
-            return  # a notice that went away is still drawn where the mouse is
-        await self._handle(event)
-        if not isinstance(event, events.MouseMove):
-            self._send(target, 1)
 
     def _catch_up(self) -> None:
         late, self._put_off = self._put_off, None

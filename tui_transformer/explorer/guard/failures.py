@@ -283,7 +283,7 @@ def carefully(widget: Widget, draw: Callable[[], None], source: str = SCENE) -> 
         if failures is None:
             raise
         said = failures.undrawn(widget, error)
-    for each in widget.walk_children(Widget, with_self=True):
+    for each in widget.walk_children(Widget, with_self=True) if said or _SAID else ():
         _say_instead(each, source, said)
 
 

@@ -139,7 +139,7 @@ def leads_on(before: Scene, made: Scene) -> bool:
     if step.alone is not None or step.hidden or made.session.backward or "matrix" not in made.arrangement.drawn:
         return False  # another matrix is drawn, or none, or one goes the other way round
     by = stops.index(there) - stops.index(here)
-    return by > 0 if "-tour" in made.arrangement else by == 1 and made.session is before.session
+    return by > 0 if "-tour" in made.arrangement.classes else by == 1 and made.session is before.session
 
 
 def _is_of_the_same(scene: Scene, other: Scene) -> bool:

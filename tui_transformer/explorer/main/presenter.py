@@ -135,7 +135,8 @@ class Presenter:
             self._late = self._late or later(self._screen, grace, self._draw_late)
         else:
             self._draw(made)
-        self._ask(made)
+        if made.missing or self._asked:
+            self._ask(made)
 
     def _scene(self) -> Scene:
         explored = self._explored
@@ -284,7 +285,8 @@ class Panes:
     def show(self, scene: Scene) -> None:
         """Lay the panes out, and let each that has room draw what a scene says of it."""
         before, arrangement = self.arrangement.active, scene.arrangement
-        if scene.is_old and self.arrangement.edited == arrangement.edited:
+        is_old = scene.view.edited > 0 and (scene.view.unread or scene.waits)  # what is typed cannot be shown yet
+        if is_old and self.arrangement.edited == arrangement.edited:
             for _, widget in self._drawing:
                 widget.add_class(STALE)
             return
@@ -303,7 +305,7 @@ class Panes:
             return
         self.arrangement = arrangement
         self._laid_out = arrangement if self.screen.is_mounted else None
-        self.screen.update_classes({name: name in arrangement for name in CLASSES})
+        self.screen.update_classes({name: name in arrangement.classes for name in CLASSES})
         for name in ("matrix", OVERLAY) if self.screen.is_mounted else ():
             self.heat_map(name).always_numbers = bool(arrangement.whole) or {"-tour", "-short"} <= arrangement.classes
         for heads in self.screen.query("#heads"):
@@ -353,7 +355,7 @@ class Panes:
         if focused is not None and place is None:
             return  # the card of a tour, or a box to type in
         pane, own = INSIDE.get(place or ""), INSTEAD.get(stop, "matrix")
-        gone = place != own if place != OVERLAY else "-both" not in arrangement
+        gone = place != own if place != OVERLAY else "-both" not in arrangement.classes
         elsewhere = turned and pane != arrangement.active
         if elsewhere or pane not in arrangement.names or (pane == "matrix" and gone):
             self.focus()

@@ -279,7 +279,7 @@ class Tour:
             self._presenter.show_session()
         else:
             self._presenter.show()
-        if "-wide" not in self._panes.arrangement:
+        if "-wide" not in self._panes.arrangement.classes:
             about = "" if self._asking is not None else stop.action
             self._presenter.focus({"explain": "cell", "chart": "chart"}.get(about or "", "matrix"))
         self._panel.focus()

@@ -214,7 +214,7 @@ class HeatMap(GridWidget, can_focus=True):
             missing=ink("heat-map--missing"),
             cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
             marks=("→", "←") if self.points else None,
-            bar=page + bar_style(surface),
+            bar=page + bar_style(surface) if frame is not None and frame.bars else None,
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited

@@ -110,7 +110,15 @@ class Drawing:
         if columns != self._kept_columns:
             self._kept, self._kept_columns = {}, columns
         if row not in self._kept:
-            self._kept[row] = self._row(row, columns)
+            levels, values, beyond = self._window(row, columns)
+            text = self.table.text_line(levels, values)
+            for at in beyond:
+                text[at] = Segment(text[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], text[at].style)
+            for part in (part for rows, part in self.edited if row in rows):
+                for at in (column - columns.start for column in columns if column in part):
+                    text[at] = Segment(EDITED_GLYPH + text[at].text[1:], text[at].style)
+            fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
+            self._kept[row] = text, fill, levels
         text, fill, levels = self._kept[row]
         line = fill if shown is None else without_cut(text, shown, self.header.grid.cell_width)
         if row != cursor[0] or cursor[1] not in columns:
@@ -119,18 +127,6 @@ class Drawing:
         left, right, bracket, inside = self.table.under_cursor(int(levels[at]))
         marked = Segment(left, bracket), Segment(line[at].text[1:-1], inside), Segment(right, bracket)
         return [*line[:at], *marked, *line[at + 1 :]]
-
-    def _row(self, row: int, columns: range) -> tuple[Line, Line, Levels]:
-        levels, values, beyond = self._window(row, columns)
-        fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
-        line = self.table.text_line(levels, values)
-        for at in beyond:
-            line[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
-        for rows, part in self.edited:
-            if row in rows:
-                for at in (column - columns.start for column in columns if column in part):
-                    line[at] = Segment(EDITED_GLYPH + line[at].text[1:], line[at].style)
-        return line, fill, levels
 
     def _bars(self, row: int, columns: range, cursor: Cell, line: int) -> Line:
         """One of the lines of a row of bars, which stand on its last line and do not touch the row above."""

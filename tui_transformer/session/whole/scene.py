@@ -219,7 +219,8 @@ class Drawing:
     # Boxes
 
     def _picture(self, placement: Placement, placed: Placed, box: Box) -> Picture:
-        session, name = self.session, box.shown(self.position.stop)
+        session, stop = self.session, self.position.stop
+        name = stop if stop in box.steps else box.last
         sign = BACKWARD.get(box.sign, box.sign) if self.of_gradient else box.sign
         if self.of_gradient and name not in session.stops:  # a step of the box that has a gradient, if any has
             name = next((each for each in reversed(box.steps) if each in session.stops), name)

@@ -42,7 +42,7 @@ def test_a_step_has_the_name_of_what_was_done(family: str, step: str, name: str)
 
 def test_what_is_done_to_an_output_before_it_is_added_stands_between_the_two() -> None:
     attention = next(band for band in bands(program_of("gemma2"), ATTENTION + ".scores") if band.name == ATTENTION)
-    assert [box.shown("") for box in attention.boxes][-3:] == [
+    assert [box.last for box in attention.boxes][-3:] == [
         f"{ATTENTION}.output",
         f"{ATTENTION}.output_norm",
         f"{ATTENTION}.residual",
@@ -53,6 +53,6 @@ def test_distances_come_before_the_scores_that_they_are_added_to() -> None:
     program, own = program_of("deberta-v2"), "encoder.0.self_attention"
     in_order = bands(program, f"{own}.scores")
     attention = next(band for band in in_order if band.name == own)
-    shown = [box.shown("") for box in attention.boxes]
+    shown = [box.last for box in attention.boxes]
     assert shown.index(f"{own}.key_distance_scores") < shown.index(f"{own}.masked")
     assert "encoder.distances" in in_order[0].steps

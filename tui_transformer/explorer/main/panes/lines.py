@@ -119,7 +119,7 @@ class Lines:
         inks, tour = self._inks, tour_key(scene, self._screen.app)
         stops = session.stops
         where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
-        where = "" if "-tour" in scene.arrangement else where  # a tour counts its own stops
+        where = "" if "-tour" in scene.arrangement.classes else where  # a tour counts its own stops
         seconds = 0.0 if step is None else step.seconds
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
         spent = f" · {took}" if seconds >= 0.00005 else ""  # less would be 0.0 ms
@@ -195,7 +195,8 @@ def _counted(app: App[Any]) -> list[Action]:
 
 def tour_key(scene: Scene, app: App[Any]) -> str:
     """The key of the tour, where it is offered: at the first stop, while none leads on."""
-    return first_key(app, "tour") if scene.position.stop == VOCABULARY and "-tour" not in scene.arrangement else ""
+    is_offered = scene.position.stop == VOCABULARY and "-tour" not in scene.arrangement.classes
+    return first_key(app, "tour") if is_offered else ""
 
 
 def about(session: Session, stop: str, tour: str) -> str:

@@ -74,11 +74,11 @@ class MatrixPair(Container):
 
     def show_scene(self, scene: Scene) -> None:
         """Show a step's own values, what is beside them, or both; of what is still computed the name alone."""
-        stop, step, both = scene.position.stop, scene.step, "-both" in scene.arrangement
+        stop, step, both = scene.position.stop, scene.step, "-both" in scene.arrangement.classes
         if both and not self.has_class("-both"):  # the second is scrolled as when it was last seen
             self.call_after_refresh(self._follow, self.first, self.second, 0.0)
         self.set_class(both, "-both")
-        self.set_class("-stacked" in scene.arrangement, "-stacked")
+        self.set_class("-stacked" in scene.arrangement.classes, "-stacked")
         for pane in (self.first, self.second):
             pane.cells.wanted_width = scene.view.cell_width
             pane.cells.points = (stop, scene.position.place) == scene.view.pointed
@@ -86,7 +86,17 @@ class MatrixPair(Container):
             self.first.show_missing(stop)
             remark = "computing"
         else:
-            self._show(step, scene, both=both)
+            overlay, width = step.overlay, number_width(step) if both else 0
+            if step.alone is None:
+                titles = matrix_titles(scene.session, step, wide="-wide" in scene.arrangement.classes, both=both)
+                own, note = (step.view, step.scale, step.tile, step.place), scale_note(step)
+                self.first.show_matrix(*own, titles=titles, note=note, number_width=width, frame=step.frame)
+            if overlay is not None and (both or step.alone is not None):
+                pane, beside = (
+                    self.second if both else self.first,
+                    (overlay.view, overlay.scale, overlay.tile, step.place),
+                )
+                pane.show_matrix(*beside, titles=(overlay.title,), note=overlay.note, number_width=width)
             compared = scene.session.overlay.kind == "trace"
             remark = visible(hint(self.app, apart(scene.session, stop))) if compared else ""
         first, second = (Content(text) for text in (("", remark) if both else (remark, "")))
@@ -94,18 +104,6 @@ class MatrixPair(Container):
             first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
         for pane, text in zip((self.first, self.second), (first, second), strict=True):
             pane.border_subtitle = text
-
-    def _show(self, step: StepScene, scene: Scene, *, both: bool) -> None:
-        overlay = step.overlay
-        width = number_width(step) if both else 0
-        if step.alone is None:
-            titles = matrix_titles(scene.session, step, wide="-wide" in scene.arrangement, both=both)
-            own, note = (step.view, step.scale, step.tile, step.place), scale_note(step)
-            self.first.show_matrix(*own, titles=titles, note=note, number_width=width, frame=step.frame)
-        pane = self.second if step.alone is None else self.first
-        if overlay is not None and (both or pane is self.first):
-            beside = overlay.view, overlay.scale, overlay.tile, step.place
-            pane.show_matrix(*beside, titles=(overlay.title,), note=overlay.note, number_width=width)
 
     @on(HeatMap.Moved)
     def _moved(self, event: HeatMap.Moved) -> None:
