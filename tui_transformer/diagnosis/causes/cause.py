@@ -73,9 +73,6 @@ class Change:
     steps: Mapping[str, Step] = field(default_factory=dict)
     weights: Mapping[str, Callable[[Host], Host]] = field(default_factory=dict)
 
-    def __or__(self, other: Change) -> Change:
-        return Change({**self.steps, **other.steps}, {**self.weights, **other.weights})
-
 
 @dataclass(frozen=True)
 class Instead(ForwardOnly):
@@ -213,19 +210,16 @@ class Segment:
 
     def value(self, change: Change | None = None) -> Host:
         """The target with its batch axis, computed by the right program or a changed one."""
-        if change is None or not (change.steps or change.weights):
-            return self._of_all(self._exact)
-        stale = {*change.steps, *change.weights}
-        ordered = self._ordered(change.steps)
-        for step in ordered:
-            if not stale.isdisjoint(step.inputs):
-                stale.add(step.name)
-        fresh = {name: value for name, value in self._exact.items() if name not in stale}
-        return self._of_all(self._run(ordered, fresh, change.weights))
-
-    def _of_all(self, values: Mapping[str, Host]) -> Host:
-        """The target of every sentence; what depends on none of them is computed once."""
-        value = values[self.target]
+        values = self._exact
+        if change is not None and (change.steps or change.weights):
+            stale = {*change.steps, *change.weights}
+            ordered = self._ordered(change.steps)
+            for step in ordered:
+                if not stale.isdisjoint(step.inputs):
+                    stale.add(step.name)
+            fresh = {name: value for name, value in values.items() if name not in stale}
+            values = self._run(ordered, fresh, change.weights)
+        value = values[self.target]  # what depends on no sentence is computed once
         every: Host = np.broadcast_to(value, (self.trace.batch, *value.shape[1:])) if len(value) == 1 else value
         return every
 
@@ -273,11 +267,19 @@ class Segment:
         return values
 
     def _rounded(self, step: Step, operands: list[Host], unit: float, random: np.random.Generator) -> list[Host]:
-        """Operands of a product in its precision, which stands for its weights, too; what a router may choose."""
+        """Operands of a product in its precision, which stands for its weights, too.
+
+        Of a router the logits, other experts chosen where roundings like these can make it so.
+        """
         first, *rest = operands
         if isinstance(step.op, ExpertWeights):
             name = step.inputs[0]
-            return [_as_near(step, self._exact[name] if name in self._exact else self.given[name][0], first)]
+            right = self._exact[name] if name in self._exact else self.given[name][0]
+            by = FLIPPING * np.abs(first - right).max(axis=-1, keepdims=True)
+            chosen = result_of(step, right) > 0
+            pushed = right + np.where(chosen, -by, by)
+            flipped = ((result_of(step, pushed) > 0) != chosen).any(axis=-1, keepdims=True)
+            return [np.where(flipped, pushed, first)]
         if unit > FLOAT32_UNIT and isinstance(step.op, PRODUCTS):
             first = _shaken(first, unit * np.abs(first), random)
         return [first, *rest]
@@ -318,15 +320,6 @@ class Segment:
                 waiting.append((name, True))
                 waiting += [(source, False) for source in reversed(step.inputs)]
         return order
-
-
-def _as_near(step: Step, right: Host, moved: Host) -> Host:
-    """Logits of a router, other experts chosen where roundings like these can make it so."""
-    by = FLIPPING * np.abs(moved - right).max(axis=-1, keepdims=True)
-    chosen = result_of(step, right) > 0
-    pushed = right + np.where(chosen, -by, by)
-    flipped = ((result_of(step, pushed) > 0) != chosen).any(axis=-1, keepdims=True)
-    return np.where(flipped, pushed, moved)
 
 
 def _shaken(values: Host, by: Host, random: np.random.Generator) -> Host:

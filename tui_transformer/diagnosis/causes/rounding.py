@@ -13,7 +13,7 @@ from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Add, Context, Linear, Project, Scores
 from tui_transformer.engine.program import Step
-from tui_transformer.records import dataclass
+from tui_transformer.records import dataclass, replace
 
 FEWEST = 12
 """Cells of which it can be told that they have few bits, or that not all zeros are there by chance."""
@@ -119,9 +119,10 @@ def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
     if few.products:
         yield changing(instead(step, operands) for step in steps if isinstance(step.op, PRODUCTS))
         return
-    weights = Change(weights=dict.fromkeys(segment.weights, few.rounded))
+    weights = dict.fromkeys(segment.weights, few.rounded)
     every = changing(instead(step, result) for step in steps)
-    yield from (weights, changing(instead(step, result) for step in steps[-1:]), every, every | weights)
+    yield from (Change(weights=weights), changing(instead(step, result) for step in steps[-1:]), every)
+    yield replace(every, weights=weights)
 
 
 def dropped(segment: Segment, theirs: Host, known: Host | None) -> Cause | None:
