@@ -184,25 +184,20 @@ def norm_place_causes(segment: Segment) -> Iterator[Cause]:
         elif not each.is_after and (within or each.norm.name == segment.target):
             before.append(each)
     for each in before:
-        if each.norm.name == segment.target:
-            yield cause("norm-place/back", _normed_late(segment.program, each))
+        if each.norm.name == segment.target:  # the sublayer works on x, and its sum is normalised
+            norm = each.norm
+            inner = [step for step in segment.program.steps if step.sublayer == norm.sublayer and step is not norm]
+            late = {step.name: f"{step.name}.late" for step in inner}
+            names = {**late, norm.name: each.x}
+            changed = [replace(s, name=late[s.name], inputs=tuple(names.get(n, n) for n in s.inputs)) for s in inner]
+            total = late[each.residual.name]
+            yield cause("norm-place/back", (*changed, replace(norm, inputs=(total, *norm.inputs[1:]))))
     for every, key in ((after, "norm-place/front"), (before, "norm-place/back")):
         kinds = dict.fromkeys(kind(each.norm.name) for each in every)
         of_kinds = [[each for each in every if kind(each.norm.name) == name] for name in kinds]
         alone = [[each] for each in every] if 1 < len(every) < 5 else []
         for group in (every, *(of_kinds if len(kinds) > 1 else ()), *alone) if every else ():
             yield cause(key, chain.from_iterable(each.moved() for each in group))
-
-
-def _normed_late(program: Program, sublayer: Sublayer) -> Iterator[Step]:
-    """A norm before the sum, moved after it: the sublayer works on x, and its sum is normalised."""
-    norm = sublayer.norm
-    inner = [step for step in program.steps if step.sublayer == norm.sublayer and step.name != norm.name]
-    late = {step.name: f"{step.name}.late" for step in inner}
-    names = {**late, norm.name: sublayer.x}
-    for step in inner:
-        yield replace(step, name=late[step.name], inputs=tuple(names.get(name, name) for name in step.inputs))
-    yield replace(norm, inputs=(late[sublayer.residual.name], *norm.inputs[1:]))
 
 
 # Norms of queries and keys (Dehghani et al. 2023, §2)
@@ -215,7 +210,11 @@ def head_norm_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(norms):
         yield computed("norm-missing", group, lambda _, x, *__: x)
         if any(isinstance(step.op, RmsNormOfHeads) for step in group):
-            yield computed("norm-axis/head", group, _each_head)
+            yield computed(
+                "norm-axis/head",
+                group,
+                lambda step, x, *weights: _norm(Recipe(), step, x, *(w.reshape(x.shape[1], 1, -1) for w in weights)),
+            )
     late: list[Step] = []
     for name in dict.fromkeys(s.name for s in program.steps if last(s.name) in ("query_norm", "key_norm")):
         norm = program.step(name)
@@ -226,18 +225,14 @@ def head_norm_causes(segment: Segment) -> Iterator[Cause]:
                 own = next((step for step in late if step.name == scores.name), scores)
                 late = [step for step in late if step.name != scores.name]
                 late.append(reading(own, name, scores.inputs.index(turned.name)))
-    yield from (cause("norm-place/turned", each) for each in _of_segment(segment, late))
+    yield from _reaching(segment, "norm-place/turned", late)
 
 
-def _each_head(step: Step, x: Array, *weights: Array) -> Array:
-    return _norm(Recipe(), step, x, *(weight.reshape(x.shape[1], 1, -1) for weight in weights))
-
-
-def _of_segment(segment: Segment, changed: Sequence[Step]) -> Iterator[Sequence[Step]]:
-    """Changed steps, where the target is computed of any of them."""
+def _reaching(segment: Segment, key: str, changed: Sequence[Step]) -> Iterator[Cause]:
+    """The cause that steps are changed, where the target is computed of any of them."""
     names = {step.name for step in segment.steps}
     if any(step.name in names for step in changed):
-        yield changed
+        yield cause(key, changed)
 
 
 # Both sublayers of x (Wang & Komatsuzaki 2021), or one after the other
@@ -259,8 +254,8 @@ def parallel_causes(segment: Segment) -> Iterator[Cause]:
             norms = (step for step in program.readers(before.name) if isinstance(step.op, LayerNorm | RmsNorm))
             norms = (step for step in norms if step.name != alone)
             parallel += [reading(step, before.inputs[0]) for step in norms if step.sublayer == total.sublayer]
-    yield from (cause("sublayers-in-sequence", each) for each in _of_segment(segment, sequence))
-    yield from (cause("sublayers-parallel", each) for each in _of_segment(segment, parallel))
+    yield from _reaching(segment, "sublayers-in-sequence", sequence)
+    yield from _reaching(segment, "sublayers-parallel", parallel)
 
 
 def _reading_sum(program: Program, total: Step, between: Step) -> Iterator[Step]:
