@@ -18,6 +18,7 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     groups,
     instead,
+    reading,
     result_of,
     transposed,
     with_op,
@@ -171,14 +172,9 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
     turning = [step for step in segment.program.steps if isinstance(step.op, Rotate)]
     turns = {step.sublayer: step for step in turning}
     for group in groups(step for step in segment.of(Context) if step.sublayer in turns):
-        changed = []
-        for step in group:
-            turn = turns[step.sublayer]
-            too = replace(step, name=f"{step.name}.turned", op=turn.op, inputs=(step.inputs[1], turn.inputs[1]))
-            changed += [too, replace(step, inputs=(step.inputs[0], too.name))]
-        yield cause("rotary-values", changed)
-    scores = [step for step in segment.of(Scores) if turns and step.sublayer not in turns]
-    yield from (cause("rotary-added", _turned_too(turning[0], group)) for group in groups(scores))
+        yield cause("rotary-values", (each for s in group for each in _of_turned(s, (1,), turns[s.sublayer])))
+    for group in groups(step for step in segment.of(Scores) if turns and step.sublayer not in turns):
+        yield cause("rotary-added", (each for s in group for each in _of_turned(s, (0, 1), turning[0])))
     for group in groups(segment.of(Rotate)):
         yield cause("rotary-interleaved/pairs", map(paired_otherwise, group))
         yield cause("rotary-interleaved/halves", (paired_otherwise(step, is_inverse=True) for step in group))
@@ -194,12 +190,13 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
         yield computed("rotary-missing", group, as_it_is)
 
 
-def _turned_too(turn: Step, group: Iterable[Step]) -> Iterator[Step]:
-    """Scores of queries and keys that are turned as in another layer."""
-    for step in group:
-        names = [f"{name}.turned" for name in step.inputs]
-        yield from (replace(turn, name=n, inputs=(x, turn.inputs[1])) for n, x in zip(names, step.inputs, strict=True))
-        yield replace(step, inputs=tuple(names))
+def _of_turned(step: Step, places: Iterable[int], turn: Step) -> Iterator[Step]:
+    """The step of inputs that are turned before, as another step turns its own."""
+    for place in places:
+        turned = replace(turn, name=f"{step.inputs[place]}.turned", inputs=(step.inputs[place], turn.inputs[1]))
+        yield turned
+        step = reading(step, turned.name, place)
+    yield step
 
 
 def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
