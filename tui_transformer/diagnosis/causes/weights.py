@@ -67,7 +67,11 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
         return
     for first in (*steps, *(step for step in segment.of(ops.Linear) if step.name == segment.target)):
         for second in program.steps:
-            if _exchangeable(first, second):
+            beside = second.sublayer == first.sublayer and second.name != first.name
+            alike = type(second.op) is type(first.op) and second.shape == first.shape
+            if not (beside and alike and len(first.inputs) == len(second.inputs)):
+                continue
+            if isinstance(first.op, ops.Project) or first.inputs[0] == second.inputs[0]:
                 words = {"other": last(second.name), "own": last(first.name)}
                 yield cause("weight-exchanged", [_weighted_as(first, second)], **words)
     # two matrices of every attention that took each other's place, where neither product is in the dump
@@ -88,14 +92,6 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
     sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
     for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
         yield computed("projection-missing", group, as_it_is)
-
-
-def _exchangeable(first: Step, second: Step) -> bool:
-    """Whether the second has weights that fit the first, in the same sublayer: a projection, or what else is read."""
-    if first.name == second.name or type(second.op) is not type(first.op) or second.sublayer != first.sublayer:
-        return False
-    reads = isinstance(first.op, ops.Project) or first.inputs[0] == second.inputs[0]
-    return reads and first.shape == second.shape and len(first.inputs) == len(second.inputs)
 
 
 def norm_exchange_causes(segment: Segment) -> Iterator[Cause]:
