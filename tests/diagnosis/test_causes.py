@@ -14,9 +14,10 @@ from safetensors.numpy import load_file
 from small import encoder
 
 from tui_transformer.diagnosis import Input, diagnose
-from tui_transformer.diagnosis.diagnose import cause_of, local
+from tui_transformer.diagnosis.diagnose import cause_of
 from tui_transformer.diagnosis.diagnosis import describe_factor, factor_of_sizes, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32, Precision
+from tui_transformer.diagnosis.local import given_by, local
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import reference_values
 from tui_transformer.model import Model
@@ -166,8 +167,8 @@ def test_of_several_mistakes_that_fit_the_best_is_named(inside, outside, digits,
         Entry(f"{at}.residual", "sum", x, None, FLOAT32),
         Entry(f"{at}.norm", "norm", centred / deviation * gamma + beta, None, Precision("few digits", 0.0, digits)),
     ]
-    where = local(entries[1], entries, reference_values(model, Input(np.array([IDS]))))
-    cause = cause_of(where)
+    reference = reference_values(model, Input(np.array([IDS])))
+    cause = cause_of(local(entries[1], given_by(entries, reference), reference))
     assert cause is not None
     assert (cause.name, cause.says) == ("norm-epsilon", says)
 

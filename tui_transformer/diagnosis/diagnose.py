@@ -13,17 +13,11 @@ from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
-from tui_transformer.diagnosis.local import Local, given_by, local, segment_of
+from tui_transformer.diagnosis.local import Given, Local, given_by, local, segment_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import kind, spelled
-from tui_transformer.diagnosis.reference_values import (
-    Difference,
-    Input,
-    Reference,
-    compare,
-    reference_values,
-)
+from tui_transformer.diagnosis.reference_values import Difference, Input, Reference, compare, reference_values
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program
@@ -135,10 +129,10 @@ def _judged(
         shares = isinstance(reference.program.by_name[entry.step].op, Softmax)
         differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
     first, verdicts = _isolated(entries, differences, reference, report, coarse=coarse)
-    compared = []
-    for entry in entries:
-        noise, name = reference.noise(entry.step), entry.theirs
-        compared.append(Compared(entry.step, name, differences[name], noise, verdicts[name]))
+    compared = (
+        Compared(each.step, each.theirs, differences[each.theirs], reference.noise(each.step), verdicts[each.theirs])
+        for each in entries
+    )
     return tuple(compared), first
 
 
@@ -213,7 +207,7 @@ def _isolated(
         differs = differences[entry.theirs].beyond
         if not differs and earliest is not None:
             continue
-        where = local(entry, entries, reference, given)
+        where = local(entry, given, reference)
         wrong = where.wrong
         if earliest is None and wrong:
             earliest = where
@@ -225,22 +219,23 @@ def _isolated(
         alone = next((entry for entry in differing if entry.precision.unit <= FLOAT32_UNIT), None)
         if alone is None:
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        earliest = local(alone, [alone], reference)  # its inputs in the dump are too coarse to tell
+        earliest = local(alone, {}, reference)  # its inputs in the dump are too coarse to tell
         verdicts[alone.theirs] = "first"
     cause = cause_of(earliest, later[:MOST_LATER], report)
-    return _first(earliest, cause, entries, differences, reference), verdicts
+    return _first(earliest, cause, entries, given, differences, reference), verdicts
 
 
 def _first(
     where: Local,
     cause: Cause | None,
     entries: Sequence[Entry],
+    given: Given,
     differences: Mapping[str, Difference],
     reference: Reference,
 ) -> First:
     """The first wrong step in a sentence or two: how far it is off, what is known of its inputs, and why."""
     entry, difference = where.entry, differences[where.entry.theirs]
-    nearest = segment_of(entry, entries, reference).sources
+    nearest = segment_of(entry, given, reference).sources
     sources = [each for each in entries if each.step in nearest]
     before = sources or [
         each for each in entries if entry.step in reference.program.downstream([each.step]) - {each.step}

@@ -134,12 +134,9 @@ class Local:
         return largest(np.abs(self.segment.value()))
 
 
-def local(entry: Entry, entries: Sequence[Entry], reference: Reference, given: Given | None = None) -> Local:
-    """A step beside what the right program makes of the nearest steps before it that the dump holds whole.
-
-    `given`: these, where they are known.
-    """
-    segment = segment_of(entry, entries, reference, given)
+def local(entry: Entry, given: Given, reference: Reference) -> Local:
+    """A step beside what the right program makes of the nearest steps before it whose values are given."""
+    segment = segment_of(entry, given, reference)
     unit = max(FLOAT32_UNIT, entry.precision.unit, *(segment.given[each][1].unit for each in segment.sources))
     counted = counted_cells(reference.counted(entry.step), entry.known)
     exact = entry.precision.of(entry.array)
@@ -150,11 +147,9 @@ def local(entry: Entry, entries: Sequence[Entry], reference: Reference, given: G
     return Local(entry, segment, exact + noise, counted)
 
 
-def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference, given: Given | None = None) -> Segment:
-    """What lies between a step and the nearest steps before it that the dump holds whole."""
-    given = given_by(entries, reference) if given is None else given
-    others = {name: values for name, values in given.items() if name != entry.step}
-    return Segment(reference.exact, entry.step, others)
+def segment_of(entry: Entry, given: Given, reference: Reference) -> Segment:
+    """What lies between a step and the nearest steps before it whose values are given."""
+    return Segment(reference.exact, entry.step, {name: each for name, each in given.items() if name != entry.step})
 
 
 def given_by(entries: Sequence[Entry], reference: Reference) -> Given:
