@@ -275,18 +275,6 @@ def _norms(trace: Trace) -> list[tuple[Step, float]]:
     return [(step, op.epsilon) for step, op in steps if isinstance(op, Norm | ops.NormOfSum) and op.epsilon > 0]
 
 
-def _of_epsilon(trace: Trace) -> Slider | None:
-    least = min((epsilon for _, epsilon in _norms(trace)), default=0.0)
-    return None if not least else Slider(least, 100.0, least, 1.0, math.sqrt(10), geometric=True)
-
-
-def _cooled(trace: Trace, number: float, _: str) -> Iterator[Step]:
-    program = trace.program
-    if program.logits:
-        step = program.step(program.logits)
-        yield with_op(step, Times(step.op, 1 / number))
-
-
 def _masks(trace: Trace) -> Iterator[tuple[Step, ops.Mask]]:
     """The masks that hide something."""
     for step in trace.program.steps:
@@ -331,7 +319,9 @@ MAKES: Mapping[str, Make] = {
     "keys-tiled": _tiled,
     "softmax-axis": lambda trace, *_: (with_op(step, DownColumns()) for step in _softmaxes(trace)),
     "naive-softmax": lambda trace, *_: (with_op(step, NaiveSoftmax()) for step in _softmaxes(trace)),
-    "temperature": _cooled,
+    "temperature": lambda trace, number, _: (
+        with_op(step, Times(step.op, 1 / number)) for step in trace.program.steps if step.name == trace.program.logits
+    ),
 }
 SLIDERS: Mapping[str, Callable[[Trace], Slider | None]] = {
     "no-scale": _of_scale,
@@ -339,7 +329,11 @@ SLIDERS: Mapping[str, Callable[[Trace], Slider | None]] = {
     "head": lambda _: Slider(0.0, 1.0, 1.0, 0.0),
     "no-feed-forward": lambda _: Slider(0.0, 2.0, 1.0, 0.0),
     "no-residual": lambda _: Slider(0.0, 2.0, 1.0, 0.0),
-    "norm-epsilon": _of_epsilon,
+    "norm-epsilon": lambda trace: (
+        Slider(least, 100.0, least, 1.0, math.sqrt(10), geometric=True)
+        if (least := min((epsilon for _, epsilon in _norms(trace)), default=0.0))
+        else None
+    ),
     "temperature": lambda _: Slider(0.1, 4.0, 1.0, 2.0, 0.1),
 }
 """The numbers of those that have one."""
