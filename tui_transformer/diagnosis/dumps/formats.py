@@ -66,22 +66,25 @@ def _is_pickled(path: Path) -> bool:
 def read_npz(path: Path) -> Dump:
     """The arrays of an NPZ file; where some begin with `value/`, gradients are left out."""
     file = npz_reader.open_trace(path)
-    entries = (each.removeprefix(npz_reader.VALUE) for each in file.entries)
-    read = {name: _npz_tensor(file, name) for name in entries if name}
-    refused = {name: each for name, each in read.items() if isinstance(each, str)}
-    for name, reason in refused.items() if len(refused) == len(read) else ():  # nothing can be read
+    tensors, refused = dict[str, Tensor](), dict[str, str]()
+
+    def read(name: str) -> Values:
+        return stored_values(file.read(name))
+
+    for name in filter(None, (each.removeprefix(npz_reader.VALUE) for each in file.entries)):
+        tensor = partial(Tensor, name, read=partial(read, name))
+        try:
+            tensors[name] = tensor(shape=file.shape(name))
+        except InputError as error:
+            reason = str(error).rpartition(f"{visible(name)}: ")[2]
+            if npz_reader.TEXT in reason:
+                tensors[name] = tensor(shape=(), numbers=False)  # which is left alone
+            else:
+                refused[name] = reason
+    if refused and not tensors:
+        name, reason = next(iter(refused.items()))
         raise InputError(f"{shown_path(path)}: {visible(name)}: {reason}")
-    return Dump(path, {name: each for name, each in read.items() if not isinstance(each, str)}, refused=refused)
-
-
-def _npz_tensor(file: npz_reader.TraceFile, name: str) -> Tensor | str:
-    """An array; or why it cannot be read, but that of a text, which is left alone."""
-    tensor = partial(Tensor, name, read=lambda: stored_values(file.read(name)))
-    try:
-        return tensor(shape=file.shape(name))
-    except InputError as error:
-        reason = str(error).rpartition(f"{visible(name)}: ")[2]
-        return tensor(shape=(), numbers=False) if npz_reader.TEXT in reason else reason
+    return Dump(path, tensors, refused=refused)
 
 
 def npy_tensor(path: Path) -> Tensor:
