@@ -53,24 +53,19 @@ class Process(NamedTuple):
 
 def every(mark: str = "") -> dict[int, Process]:
     """All processes by number; without /proc, those with a mark in their environment are marked."""
-    found = _of_proc() if (PROC / "self" / "stat").exists() else _of_ps(mark)
-    return {each.pid: each for each in found}
-
-
-def _of_proc() -> Iterator[Process]:
-    for name in os.listdir(PROC):  # noqa: PTH208 - a name each, many times a second
-        if name.isdecimal():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                after = (PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
-                yield Process(int(name), int(after[1]), int(after[3]), after[19].decode(), after[0] in (b"Z", b"X"))
-
-
-def _of_ps(mark: str) -> Iterator[Process]:
-    for line in _run(PS).splitlines():
+    found: list[Process] = []
+    is_linux = (PROC / "self" / "stat").exists()
+    for name in filter(str.isdecimal, os.listdir(PROC)) if is_linux else ():  # noqa: PTH208 - many times a second
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            after = (PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+            ended = after[0] in (b"Z", b"X")
+            found.append(Process(int(name), int(after[1]), int(after[3]), after[19].decode(), ended))
+    for line in () if is_linux else _run(PS).splitlines():
         with contextlib.suppress(ValueError, IndexError):
             pid, parent, state, *words = line.split(None, 8)
             marked = bool(mark) and len(words) > 5 and mark in words[5]
-            yield Process(int(pid), int(parent), 0, " ".join(words[:5]), state.startswith("Z"), marked)
+            found.append(Process(int(pid), int(parent), 0, " ".join(words[:5]), state.startswith("Z"), marked))
+    return {each.pid: each for each in found}
 
 
 class Family:
@@ -242,15 +237,13 @@ def guard(mark: str) -> None:
 
 def _left(mark: str) -> list[int]:
     """The processes with a mark in their environment."""
-    table = every(mark).values()
-    is_there = [each.marked or mark.encode() in _environment(each.pid) for each in table]
-    return [each.pid for each, marked in zip(table, is_there, strict=True) if marked and not each.ended]
-
-
-def _environment(pid: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return (PROC / str(pid) / "environ").read_bytes()
-    return b""
+    left = []
+    for each in every(mark).values():
+        marked = each.marked
+        with contextlib.suppress(OSError):
+            marked = marked or mark.encode() in (PROC / str(each.pid) / "environ").read_bytes()
+        left += [each.pid] if marked and not each.ended else []
+    return left
 
 
 def describe_limits() -> str:
