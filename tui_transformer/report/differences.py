@@ -80,8 +80,11 @@ def compare(name: str, first: Host, second: Host, tolerance: float) -> Differenc
     if first.shape != second.shape or not first.size:
         return Difference(name, shapes, beyond=first.shape != second.shape)
     a, b = first.astype(np.float64), second.astype(np.float64)
-    gap, size = _gap(a, b), np.maximum(np.abs(a), np.abs(b))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    size = np.maximum(np.abs(a), np.abs(b))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        # 0 for equal infinities and for NaN in both, ∞ for NaN in one
+        gap = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        gap = np.where(np.isnan(gap), np.inf, gap)
         relative = np.where(gap == 0, 0.0, np.where(np.isfinite(gap), gap / size, np.inf))
         beyond = bool(((gap > tolerance * np.maximum(1.0, size)) | np.isinf(gap)).any())
     index = np.unravel_index(int(gap.argmax()), gap.shape)
@@ -105,11 +108,3 @@ def compare_blocks(
 
 def _without_batch(array: Host, axes: int) -> Host:
     return array[0] if array.ndim == axes + 1 and array.shape[0] == 1 else array
-
-
-def _gap(a: Host, b: Host) -> Host:
-    """|a − b|; 0 for equal infinities and for NaN in both, ∞ for NaN in one."""
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.where(same, 0.0, np.abs(a - b))
-    return np.where(np.isnan(gap), np.inf, gap)

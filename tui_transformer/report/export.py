@@ -160,17 +160,12 @@ class _Sink(NamedTuple):
     flush: Callable[[], None]
 
 
-def _is_device(file: BinaryIO) -> bool:
-    with contextlib.suppress(OSError, AttributeError):  # in memory
-        return stat.S_ISCHR(os.fstat(file.fileno()).st_mode)
-    return False
-
-
 def write_npz(file: BinaryIO, arrays: Iterable[tuple[str, Host | Blocks]]) -> None:
     """Write arrays under their names; only one, or one block of one, is in memory at a time."""
-    archive = zipfile.ZipFile(
-        cast("BinaryIO", _Sink(file.write, file.flush)) if _is_device(file) else file, "w", allowZip64=True
-    )
+    with contextlib.suppress(OSError, AttributeError):  # in memory
+        if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+            file = cast("BinaryIO", _Sink(file.write, file.flush))
+    archive = zipfile.ZipFile(file, "w", allowZip64=True)
     try:
         for name, array in arrays:
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _EARLIEST), "w", force_zip64=True) as member:
