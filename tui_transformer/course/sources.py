@@ -51,12 +51,11 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """A right answer in float64; `granted`: how far another order of the same computation in float32 may be from it."""
+class Answer(Given):
+    """A right answer; `granted`: how far another order of the same computation in float32 may be from it."""
 
     value: Host
-    axes: tuple[str, ...]
-    granted: float
+    granted: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +195,8 @@ def _raised(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
     return Given(value, whole.axes)
 
 
-def _setting(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+def _setting(facts: Facts, source: Mapping[str, Any], _: Trace) -> Given:
     """A setting of the model: `{setting = "heads"}`."""
-    del trace
     value = getattr(facts.model.config, str(source["setting"]), None)
     if not isinstance(value, int | float):
         raise facts.wrong(f"{source['setting']} is no number in the settings of {facts.exercise.model}")
@@ -293,8 +291,7 @@ def _check_new(path: Path) -> None:
 def describe(facts: Facts) -> str:
     """The title, the task, the inputs and the answers with their shapes."""
     exercise = facts.exercise
-    answers = {name: Given(answer.value, answer.axes) for name, answer in facts.answers.items()}
-    width = max(map(len, (*facts.inputs, *answers)))
+    width = max(map(len, (*facts.inputs, *facts.answers)))
 
     def table(rows: Mapping[str, Given]) -> Iterator[str]:
         for name, given in rows.items():
@@ -319,7 +316,7 @@ def describe(facts: Facts) -> str:
         if isinstance(given.value, dict):  # weights, an array a line
             weights = given.value.items()
             lines += ("", *(f"    {name}[{below!r}]  {shape_text(array.shape)}" for below, array in weights))
-    return "\n".join([*lines, "", f"{exercise.function} returns:", *table(answers)]) + "\n"
+    return "\n".join([*lines, "", f"{exercise.function} returns:", *table(facts.answers)]) + "\n"
 
 
 def write_inputs(folder: Path, inputs: Mapping[str, Given]) -> None:
@@ -358,9 +355,9 @@ def printed_answers(text: str, answers: Mapping[str, Answer]) -> dict[str, Value
         InputError: One is not there.
     """
     tensors = log_of(Path("the output"), map(Line, text.splitlines())).tensors
-    if len(answers) == 1 and len(tensors) == 1:
-        return {name: _shaped(tensor, answers[name]) for name, tensor in zip(answers, tensors.values(), strict=True)}
     named = {spelled(name): tensor for name, tensor in tensors.items()}
+    if len(answers) == 1 and len(tensors) == 1:
+        named = dict(zip(map(spelled, answers), tensors.values(), strict=True))
     missing = [name for name in answers if spelled(name) not in named]
     if missing:
         raise InputError(
