@@ -66,22 +66,16 @@ def poster_lines(cell: Cell, lead: str = "", below: str = "") -> Iterator[tuple[
     for number, (term, each) in enumerate(children, 1):
         is_last = number == len(children) and not cell.rest
         corner, bar = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        yield from poster_lines(each, f"{below}{corner}{_adds(term, each)}", below + bar)
+        adds = "· " if len(term.cells) > 1 else ""  # a term of one cell is its value
+        if adds and each is term.cells[0]:
+            adds = f"{spoken(term.contribution, 4)} ({in_percent(term.share, '.0%')}): "
+        yield from poster_lines(each, f"{below}{corner}{adds}", below + bar)
     if cell.rest:
         yield f"{below}└ {_others(cell)}", None
 
 
 def _called(cell: Cell) -> str:
     return f"{cell.name} · {cell.place}" if cell.place else cell.name
-
-
-def _adds(term: Term, cell: Cell) -> str:
-    """What a term of several cells adds, before the first of them: a term of one cell is its value."""
-    if len(term.cells) == 1:
-        return ""
-    if cell is not term.cells[0]:
-        return "· "
-    return f"{spoken(term.contribution, 4)} ({in_percent(term.share, '.0%')}): "
 
 
 def _others(cell: Cell) -> str:
@@ -138,29 +132,22 @@ def poster_svg(root: Cell, about: str) -> str:
 
 def _boxes(cell: Cell, column: int = 0) -> _Box:
     room = int((WIDE - 2 * APART) / GLYPH)
-    more = [_others(cell)] if cell.rest else []
-    made = [cell.formula, *([cell.equation] if cell.equation else [])] if cell.formula else []
-    number = spoken(cell.value)
-    head = f"{_short(cell.name, room - len(number) - 1)} {number}"
-    more = [fit(text, room).rstrip() for text in (cell.edited, *made, *more) if text]
-    texts = (head, *_place_lines(cell.place, room), *more)
+    name, number = visible(cell.name), spoken(cell.value)
+    left = room - len(number) - 1
+    if len(name) > left:  # cut in its middle: layer and end tell it from others
+        name = f"{name[: left // 3]}{ELLIPSIS}{name[left // 3 + 1 - left :]}"
+    places = [""]  # in as many lines as it takes: none of the words is left out
+    for part in cell.place.split(BETWEEN_PARTS):
+        longer = f"{places[-1]}{BETWEEN_PARTS}{part}" if places[-1] else part
+        places[-1:] = [longer] if cells(longer) <= room else [places[-1], part]
+    made = (cell.formula, cell.equation) if cell.formula else ()
+    texts = (
+        f"{fit(name, left)} {number}",
+        *(fit_label(line, room).rstrip() for line in places if line),
+        *(fit(text, room).rstrip() for text in (cell.edited, *made, _others(cell) if cell.rest else "") if text),
+    )
     children = [(term, _boxes(each, column + 1)) for term in cell.terms for each in term.cells]
     return _Box(cell, column, texts, children)
-
-
-def _short(name: str, room: int) -> str:
-    """A name in so many cells, cut in its middle: layer and end tell it from others."""
-    shown, start = visible(name), room // 3
-    return fit(shown if len(shown) <= room else f"{shown[:start]}{ELLIPSIS}{shown[start + 1 - room :]}", room)
-
-
-def _place_lines(place: str, room: int) -> list[str]:
-    """Where a cell is, in as many lines as it takes: none of its words is left out."""
-    lines = [""]
-    for part in place.split(BETWEEN_PARTS):
-        longer = f"{lines[-1]}{BETWEEN_PARTS}{part}" if lines[-1] else part
-        lines[-1:] = [longer] if cells(longer) <= room else [lines[-1], part]
-    return [fit_label(line, room).rstrip() for line in lines if line]
 
 
 def _place(box: _Box, top: float) -> float:
