@@ -72,7 +72,10 @@ def lecture(where: str) -> Lecture:
 def read_lecture(path: Path) -> Lecture:
     """The tour in a file; InputError where it is none, whose line names the file, the section and the field."""
     table, place = read_toml(path, LARGEST), shown_path(path)
-    question, model = _about(place, table.get(ABOUT, {}))
+    about = table.get(ABOUT, {})
+    said = [_text(about.get(field, "")) if isinstance(about, dict) else None for field in OF_ALL]
+    if None in said:
+        raise InputError(f"{place}: [{ABOUT}] {[*OF_ALL][said.index(None)]} is not a text")
     shared = table.get(EVERY_STOP, {})
     if not isinstance(shared, dict):
         raise InputError(f"{place}: [{EVERY_STOP}] is not a section")
@@ -82,16 +85,7 @@ def read_lecture(path: Path) -> Lecture:
         raise InputError(f"{place}: there is no stop: write a section, such as [first], with {', '.join(NEEDED)}")
     if len(stops) > MOST_STOPS:
         raise InputError(f"{place}: {len(stops):,} stops are too many: {MOST_STOPS} at most")
-    return Lecture(path.stem, question, stops, path, model)
-
-
-def _about(place: str, section: object) -> tuple[str, str]:
-    about = section if isinstance(section, dict) else {"question": None}
-    said = [_text(about.get(field, "")) for field in OF_ALL]
-    for field, text in zip(OF_ALL, said, strict=True):
-        if text is None:
-            raise InputError(f"{place}: [{ABOUT}] {field} is not a text")
-    return said[0] or "", said[1] or ""
+    return Lecture(path.stem, said[0] or "", stops, path, said[1] or "")
 
 
 def _stop(place: str, name: str, own: object, shared: Mapping[str, object]) -> Stop:
@@ -144,16 +138,18 @@ def _pair(value: object) -> tuple[str, ...] | None:
     return entries if entries is not None and len(entries) == 2 and entries[0] else None
 
 
-def _one_of(*names: str) -> Callable[[object], str | None]:
-    return lambda value: value if isinstance(value, str) and value in names else None
-
-
 class Field(NamedTuple):
     """A field of a stop: what it has to be, how it is read (None where it is not that), and what it is for."""
 
     what: str
     read: Callable[[Any], Any]
     does: str
+
+
+def _choice(names: str, does: str) -> Field:
+    """A field that is one of some names, as they are said: "red, green or blue"."""
+    known = re.split(", | or ", names)
+    return Field(names, lambda value: value if isinstance(value, str) and value in known else None, does)
 
 
 FIELDS: Mapping[str, Field] = {
@@ -166,12 +162,9 @@ FIELDS: Mapping[str, Field] = {
     "sentence": Field("a text", _sentence, "what the model reads"),
     "target": Field("a text", _sentence, "what the decoder of an encoder–decoder has written"),
     "vocabulary": Field("the name of a vocabulary", _words, "other words for a model of random weights"),
-    "positions": Field(
-        "sinusoidal, learned or none", _one_of("sinusoidal", "learned", "none"), "the positions of such a model"
-    ),
-    "action": Field(
+    "positions": _choice("sinusoidal, learned or none", "the positions of such a model"),
+    "action": _choice(
         "explain, vocabulary or chart",
-        _one_of("explain", "vocabulary", "chart"),
         "the pane that the stop is about, where one is shown at a time; a chart takes the room of the whole",
     ),
     "ablate": Field('a list such as ["head:encoder.0.self_attention:2"]', _list, "what is set to 0"),
@@ -185,10 +178,9 @@ FIELDS: Mapping[str, Field] = {
     "answer": Field(
         "a whole number from 0", _count, "the position whose answer the card gives, where that is not the model's own"
     ),
-    "cell": Field("largest", _one_of("largest"), "in a backward pass the cell of the largest gradient"),
-    "predict": Field(
+    "cell": _choice("largest", "in a backward pass the cell of the largest gradient"),
+    "predict": _choice(
         "word, shape, sum, sign or largest",
-        _one_of("word", "shape", "sum", "sign", "largest"),
         "the card asks first: which word the row looks at, which shape the step has, what the row sums to, which sign "
         "the cell has, which column is largest; meanwhile the screen shows what the step is made from",
     ),
@@ -261,19 +253,16 @@ def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     said = {field for field, value in values.items() if value not in (None, (), "") and value is not False}
     said |= {field for field in CHANGES if field in shared}  # else those of every stop would hold
     filled = {field: value for field, value in values.items() if field in said}
-    long = [field for field, value in filled.items() if isinstance(value, str | tuple) and not _is_read(field, value)]
-    if long:
-        raise InputError(f"no lecture holds a {long[0]} as long as this one: {LONGEST:,} characters at most")
+    for field, value in filled.items():
+        given = [*value] if isinstance(value, tuple) else value
+        if isinstance(value, str | tuple) and FIELDS[field].read(given) is None:
+            raise InputError(f"no lecture holds a {field} as long as this one: {LONGEST:,} characters at most")
     text = section(next(name for name in names if name not in taken), filled)
     data = (before + ("\n" if before else "") + text).encode("utf-8", errors="replace")
     if len(known) == MOST_STOPS or len(data) > LARGEST:
         raise InputError(f"{shown_path(path)}: the lecture is full, with {len(known):,} stops: begin another file")
     write_whole(path, data)
     return len(known) + 1
-
-
-def _is_read(field: str, value: str | tuple[str, ...]) -> bool:
-    return FIELDS[field].read(list(value) if isinstance(value, tuple) else value) is not None
 
 
 def section(name: str, values: Mapping[str, Any]) -> str:
