@@ -11,7 +11,7 @@ from op_cases import CASES
 from reference import in_float64
 from strict import Module, strict_backend
 
-from tui_transformer.diagnosis.naming.conventions import modules
+from tui_transformer.diagnosis.naming.conventions import modules, table_of
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -127,6 +127,6 @@ def test_training_is_as_on_the_cpu(tmp_path, optimizer):
 def test_what_a_dump_may_call_the_modules_is_as_on_the_cpu():
     cpu = in_float64("phi")  # its output has a bias
     device = replace(cpu, weights=Weights(strict_backend(), cpu.weights.read))
-    offsets = [modules(model, model.program(3))["embed.out"][0].offset for model in (cpu, device)]
+    offsets = [table_of(modules(model, model.program(3)))["embed.out"][0].offset for model in (cpu, device)]
     assert np.any(offsets[0])
     np.testing.assert_array_equal(*offsets)

@@ -20,6 +20,7 @@ from tui_transformer.diagnosis.naming.conventions import (
     outputs,
     present,
     stacks,
+    table_of,
     transformer_lens,
 )
 from tui_transformer.diagnosis.naming.words import spelled
@@ -60,7 +61,7 @@ def names_for(model: Model, program: Program, convention: str = "auto", own: Map
     """
     named = {name: Target(present(program, program.step(step).name)) for name, step in (own or {}).items()}
     headings = Headings(program, stacks(program)) if convention == "auto" else None
-    tables = tuple(find(model, program) for find in CONVENTIONS[convention])
+    tables = tuple(table_of(names(model, program)) for names in CONVENTIONS[convention])
     return Names(tables, named, headings, orders(model, program))
 
 

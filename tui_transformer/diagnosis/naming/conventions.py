@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 import numpy as np
 
@@ -48,31 +48,29 @@ class Target:
 Table = Mapping[str, tuple[Target, ...]]
 """Names, in the spelling of `spelled`, and what they stand for; a fused matrix stands for several steps."""
 
-Convention = Callable[[Model, Program], Table]
+Named = Iterator[tuple[str, Target | tuple[Target, ...]]]
+Convention = Callable[[Model, Program], Named]
+"""Gives names in any spelling; the first that gives a name a meaning keeps it."""
+
 TABLES = read_table("conventions.toml")
 
 
-def _for_program(names: Callable[[Program], Iterable[tuple[str, Target]]]) -> Convention:
-    """A convention whose names follow from the program; the first that gives a name a meaning keeps it."""
-
-    def convention(_: Model, program: Program) -> Table:
-        by_name: dict[str, tuple[Target, ...]] = {}
-        for name, target in names(program):
-            by_name.setdefault(spelled(name), (target,))
-        return by_name
-
-    return convention
+def table_of(names: Named) -> Table:
+    """The names of a convention in one spelling."""
+    table: dict[str, tuple[Target, ...]] = {}
+    for name, targets in names:
+        table.setdefault(spelled(name), targets if isinstance(targets, tuple) else (targets,))
+    return table
 
 
 LATER = ("scores", "scaled", "capped", "biased", "masked")
 """Steps between the product of queries and keys and the softmax: a name may stand for a later one."""
 
 
-@_for_program
-def canonical(program: Program) -> Iterator[tuple[str, Target]]:
+def canonical(_: Model, program: Program) -> Named:
     """Every step and alias, with `value/` in front or without."""
     for name in program.names:
-        place, _, part = name.rpartition(".")
+        place, part = name.rpartition(".")[::2]
         after = LATER[LATER.index(part) :] if part in LATER and place else ()
         target = Target(present(program, name, *(f"{place}.{later}" for later in after)))
         yield name, target
@@ -85,8 +83,7 @@ LOGITS = ("logits", "prediction_logits", "lm_logits")
 PROBABILITIES = ("probabilities", "probs", "output_probs")
 
 
-@_for_program
-def outputs(program: Program) -> Iterator[tuple[str, Target]]:
+def outputs(_: Model, program: Program) -> Named:
     """Tuples by index, the last hidden state, logits."""
     every = stacks(program)
     for stack in every:
@@ -109,8 +106,7 @@ def outputs(program: Program) -> Iterator[tuple[str, Target]]:
     yield "loss", Target(present(program, "loss"))
 
 
-@_for_program
-def transformer_lens(program: Program) -> Iterator[tuple[str, Target]]:
+def transformer_lens(_: Model, program: Program) -> Named:
     """Hooks of the whole model and of every block.
 
     Versions before 4 have `hook_normalized` behind γ and β, and no `hook_out` for that.
@@ -125,8 +121,7 @@ PAIRED = frozenset({"Qcur", "Kcur", "q", "k"})
 """Tensors whose columns may be in the order of GGUF files."""
 
 
-@_for_program
-def ggml(program: Program) -> Iterator[tuple[str, Target]]:
+def ggml(_: Model, program: Program) -> Named:
     """Tensors of the graph of llama.cpp, with the number of the layer behind a dash."""
     for stack in stacks(program)[-1:]:
         for name, steps in named_steps(program, stack, TABLES["ggml"]):
@@ -204,21 +199,19 @@ INSIDE = {"self_attention": "query", "cross_attention": "query", "feed_forward":
 HEADS = ("lm_head", "embed_out", "cls", "cls.predictions", "generator_lm_head", "vocab_projector")
 
 
-def modules(model: Model, program: Program) -> Table:
+def modules(model: Model, program: Program) -> Named:
     """Module paths in the spelling of the file, with and without what is in front of all of them."""
-    by_path: dict[str, tuple[Target, ...]] = {}
     for path, targets in _paths(model, program).items():
         words = spelled(path).split(".")
         for start in range(min(2, len(words) - 1) + 1):
             if not any(word.isdigit() for word in words[: start + 1] if start):
-                by_path.setdefault(".".join(words[start:]), targets)
+                yield ".".join(words[start:]), targets
     for stack in stacks(program):  # torch.nn's own layers
         cross = bool(present(program, f"{stack.name}.0.cross_attention.norm"))
         for path, steps in named_steps(program, stack, TABLES["torch"]):
             if steps and (cross or not path.endswith("norm3")):
-                by_path.setdefault(spelled(f"{stack.name}.{path}"), (Target(steps[:1]),))
-                by_path.setdefault(spelled(path), (Target(steps[:1]),))
-    return by_path
+                yield f"{stack.name}.{path}", Target(steps[:1])
+                yield path, Target(steps[:1])
 
 
 def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
