@@ -233,6 +233,11 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str) -> None:
     assert len(verdict.says.splitlines()) == 1
 
 
+def test_a_product_that_fails_while_the_file_is_loaded_has_its_cause(tmp_path: Path) -> None:
+    verdict = checked(tmp_path, "import numpy as np\nnp.ones((2, 3)) @ np.ones((2, 3)).T.T")
+    assert verdict.cause == "transposed"
+
+
 def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
     verdict = checked(tmp_path, f"{DEFINED}    while True: pass", Limits(seconds=0.5))
     assert verdict.says == "scores.py: does not end within 0.5 s: is there an endless loop?"

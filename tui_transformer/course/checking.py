@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.running import Limits, Ran, run_command, run_python
+from tui_transformer.course.running import Limits, Ran, Why, run_command, run_python
 from tui_transformer.course.sources import Answer, Facts, printed_answers
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of
@@ -72,10 +72,9 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
     ran = run_python(file, [name], facts.inputs, list(facts.answers), limits)
     why, printed = ran.why(name), ran.printed + ran.errors
     if why is not None:
-        known = None if ran.failed.get("") or ran.causes.get(name) else Explained(facts, {}, limits).failing(why)
-        cause = known.cause if known else ran.causes.get(name)
-        says = f"{file.name}: {known.says if known else why}"
-        return Finding(exercise.name, passed=False, says=says, cause=cause, printed=printed)
+        if not why.cause and "" not in ran.failed:
+            why = Explained(facts, {}, limits).failing(why)
+        return Finding(exercise.name, passed=False, says=f"{file.name}: {why.says}", cause=why.cause, printed=printed)
     arrays = zip(facts.answers, ran.arrays[name], strict=True)
     return judged(facts, {each: stored_values(array) for each, array in arrays}, printed, limits)
 
@@ -86,7 +85,7 @@ def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = U
     ran = run_command(command, facts.inputs, limits)
     why = ran.failed.get("")
     if why is not None:
-        return Finding(exercise.name, passed=False, says=f"{command[0]}: {why}", printed=ran.errors)
+        return Finding(exercise.name, passed=False, says=f"{command[0]}: {why.says}", printed=ran.errors)
     try:
         answers = printed_answers(ran.printed, facts.answers)
     except InputError as error:
@@ -124,13 +123,6 @@ def judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Lim
 
 EXACT = 1e-9
 """Relative: computed in float64, a right answer is far nearer than this."""
-
-
-class Why(NamedTuple):
-    """A sentence or two, and the public name of the mistake; None where none is known."""
-
-    says: str
-    cause: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +213,7 @@ class Explained:
         """An answer beside the right one."""
         values, right = self.theirs[name], self.facts.answers[name]
         theirs = np.asarray(values.array, np.float64)
-        return compare(theirs, right.value, counted, values.precision.of(theirs) + right.granted, shares=False)
+        return compare(theirs, right.value, counted, values.precision.of(theirs) + right.granted)
 
     def _by_token(self, name: str) -> Why:
         """Token IDs that differ: the first of them, with its words."""
@@ -268,16 +260,16 @@ class Explained:
                     return Why(f"{begin}. {mistake.says}", mistake.cause)
         return None
 
-    def failing(self, why: str) -> Why | None:
-        """The mistake of the exercise that fails as the learner's function does, wherever that is written."""
+    def failing(self, why: Why) -> Why:
+        """Why a learner's function fails, with the mistake of the exercise that fails so, wherever that is written."""
 
-        def unplaced(reason: str) -> str:
-            return re.sub(r"^line \d+: |`.*`: ", "", reason)
+        def unplaced(reason: Why | None) -> str:
+            return re.sub(r"^line \d+: |`.*`: ", "", reason.says if reason else "")
 
         for function, mistake in self.facts.exercise.mistakes.items():
-            if mistake.says and unplaced(self._mistaken.failed.get(function, "")) == unplaced(why):
-                return Why(f"{why}. {mistake.says}", mistake.cause)
-        return None
+            if mistake.says and unplaced(self._mistaken.failed.get(function)) == unplaced(why):
+                return Why(f"{why.says}. {mistake.says}", mistake.cause)
+        return why
 
     def _diagnosed(self) -> First | None:
         """The first wrong step; None where the answers are no steps."""
@@ -324,7 +316,7 @@ def _alike(values: Values, other: Host, granted: float) -> bool:
     if (np.isnan(theirs) != missing).any():
         return False
     theirs, other = np.where(missing, 0.0, theirs), np.where(missing, 0.0, other)
-    return not compare(theirs, other, None, tolerance, shares=False).beyond
+    return not compare(theirs, other, None, tolerance).beyond
 
 
 def _turned(values: Values, right: Answer) -> str:

@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import json_object, read_regular
 from tui_transformer.gate import check_may_run
 from tui_transformer.machine import THREADS
-from tui_transformer.records import dataclass, field, replace
+from tui_transformer.records import dataclass, replace
 
 CHILD = Path(__file__).with_name("child.py")
 LARGEST_FILE = 1 << 20
@@ -76,6 +76,13 @@ class Limits:
     processes: int = 64
 
 
+class Why(NamedTuple):
+    """A sentence or two, and the public name of the mistake; None where none is known."""
+
+    says: str
+    cause: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Ran:
     """Result of running it.
@@ -83,21 +90,19 @@ class Ran:
     Attributes:
         arrays: By function, the answers in order.
         failed: By function, why there is none; under "" why nothing was run.
-        causes: By function, the public name of the mistake that made it fail, where that is known.
         printed: What was printed.
         errors: What was printed to standard error.
     """
 
     arrays: Mapping[str, tuple[Host, ...]]
-    failed: Mapping[str, str]
+    failed: Mapping[str, Why]
     printed: str
     errors: str = ""
-    causes: Mapping[str, str] = field(default_factory=dict)
 
-    def why(self, function: str) -> str | None:
+    def why(self, function: str) -> Why | None:
         """Why a function has no answer; None where it has one."""
         reason = self.failed.get("") or self.failed.get(function)
-        return reason or (None if function in self.arrays else "gives no answer")
+        return reason or (None if function in self.arrays else Why("gives no answer"))
 
 
 def run_python(
@@ -157,13 +162,12 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
                 why = f"leaves no result that can be read: {error}"
         if not why and said is None and not (code == 0 and "command" in job):
             why = _said(code)
-        failed, causes = dict[str, str](), dict[str, str]()
+        failed = dict[str, Why]()
         for name, each in ({"": {"says": why}} if why else said or {}).items():
             if isinstance(each, dict) and isinstance(each.get("says"), str):
-                failed[name] = each["says"]
-                if isinstance(cause := each.get("cause"), str) and cause:
-                    causes[name] = cause
-        return Ran({}, failed, _text(printed), _text(errors), causes)
+                cause = each.get("cause")
+                failed[name] = Why(each["says"], cause if cause and isinstance(cause, str) else None)
+        return Ran({}, failed, _text(printed), _text(errors))
 
 
 def _watched(
@@ -235,7 +239,7 @@ def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int
     try:
         data = folder.read("answer.npz", limits.disk)
     except InputError as error:
-        return replace(ran, failed={"": f"leaves no answer that can be read: {error}"})
+        return replace(ran, failed={"": Why(f"leaves no answer that can be read: {error}")})
     with tempfile.TemporaryDirectory(prefix="tui-transformer-") as own, contextlib.suppress(InputError):
         copy = Path(own) / "answer.npz"
         copy.write_bytes(data or b"")
@@ -248,7 +252,7 @@ def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int
             if large is None:
                 arrays[name] = tuple(file.read(each) for each in keys)
             else:
-                failed[name] = f"returns {shape_text(large)} cells: far more than are asked for"
+                failed[name] = Why(f"returns {shape_text(large)} cells: far more than are asked for")
     return replace(ran, arrays=arrays, failed=failed)
 
 
