@@ -82,22 +82,17 @@ def bare(text: str) -> str:
         text = TORCH_SIZE.sub(r"(\1)", text) if "torch.Size" in text else text
         text = ONE_NUMBER.sub(r"\1", text)
         text = CALL.sub("", text, count=1) if CALL.search(text) or text.rstrip().endswith("(") else text
-    if "{" in text or "<" in text or "Param" in text or "f" in text.lower():
-        text = _without_types(text)
-    if "]" in text and "strides=" in text:
-        text = NDARRAY_END.sub("", text)
-    if "]" in text and (text.rstrip()[-1:] in ")>" or "=" in text) and (end := CALL_END.search(text, text.rindex("]"))):
-        text = text[: end.start()]
-    return text
-
-
-def _without_types(text: str) -> str:
     if text.lstrip().startswith("{") and (named := JSON_NAME.match(text)):
         text = f"{named[1]}: {text[named.end() :]}"
     text = TENSOR.sub("", text) if "<tf." in text or "Parameter" in text else text
     text = JULIA.sub("", text) if "×" in text or "-element" in text else text
     text = CALL.sub("", text, count=1) if "Float" in text else text
-    return SUFFIX.sub("", text) if "f" in text or "F" in text else text
+    text = SUFFIX.sub("", text) if "f" in text or "F" in text else text
+    if "]" in text and "strides=" in text:
+        text = NDARRAY_END.sub("", text)
+    if "]" in text and (text.rstrip()[-1:] in ")>" or "=" in text) and (end := CALL_END.search(text, text.rindex("]"))):
+        text = text[: end.start()]
+    return text
 
 
 def row_end(text: str) -> str:
