@@ -14,19 +14,18 @@ from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.local import Given, Local, given_by, local, segment_of
-from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
+from tui_transformer.diagnosis.matching import Entry, Matched, Planned, match
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import kind, spelled
-from tui_transformer.diagnosis.reference_values import Difference, Input, Reference, compare, reference_values
+from tui_transformer.diagnosis.reference_values import Difference, Input, Reference, reference_values
+from tui_transformer.engine.names import SHOWN, listed
 from tui_transformer.engine.number_format import in_percent
-from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.records import replace
 from tui_transformer.text.display import visible
 
-SHOWN = 8
 NEAREST = 5
 FEWER = 3
 MOST_LATER = 4
@@ -119,15 +118,12 @@ def _judged(
     entries = _as_computed(entries, reference)
     coarse = tolerance is None and any(entry.precision.unit > FLOAT32_UNIT for entry in entries)
     for entry in entries:
-        ours = reference.value(entry.step)
-        if tolerance is None:
-            limit = entry.precision.of(entry.array) + reference.granted(entry.step, entry.precision.unit)
-        else:
-            sizes = np.maximum(np.abs(entry.array), np.abs(ours))
+        limit = None
+        if tolerance is not None:
+            sizes = np.maximum(np.abs(entry.array), np.abs(reference.value(entry.step)))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
-        counted = counted_cells(reference.counted(entry.step), entry.known)
-        shares = isinstance(reference.program.by_name[entry.step].op, Softmax)
-        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
+        found = reference.difference(entry.step, entry.array, entry.known, entry.precision, limit)
+        differences[entry.theirs] = found
     first, verdicts = _isolated(entries, differences, reference, report, coarse=coarse)
     compared = (
         Compared(each.step, each.theirs, differences[each.theirs], reference.noise(each.step), verdicts[each.theirs])
@@ -144,9 +140,8 @@ def _as_computed(entries: Sequence[Entry], reference: Reference) -> Sequence[Ent
     unit = FLOAT32_UNIT
     for entry in entries:
         if entry.precision.unit > unit:
-            counted = counted_cells(reference.counted(entry.step), entry.known)
-            limit = entry.precision.of(entry.array) + reference.granted(entry.step, FLOAT32_UNIT)
-            if compare(entry.array, reference.value(entry.step), counted, limit, shares=False).beyond:
+            stored = replace(entry.precision, unit=FLOAT32_UNIT)
+            if reference.difference(entry.step, entry.array, entry.known, stored).beyond:
                 unit = entry.precision.unit
     computed = (replace(each.precision, unit=max(each.precision.unit, unit)) for each in entries)
     return [replace(entry, precision=precision) for entry, precision in zip(entries, computed, strict=True)]
@@ -288,7 +283,7 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
             known = in_percent(float(np.mean(entry.known)), ".0%")
             about.setdefault(f"{known} of the cells are there", []).append(entry.theirs)
     for words, names in about.items():
-        said.append(f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words)
+        said.append(f"{listed([*dict.fromkeys(names)], FEWER)}: {words}" if names else words)
     return tuple(dict.fromkeys(said))
 
 
@@ -305,13 +300,9 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
         guesses += [f"{visible(name)} ~ {near[0]}"] if near else []
     nearest = f"; nearest: {', '.join(guesses[:NEAREST])}" if guesses else ""
     return (
-        f"{dump.path}: no name in it is a step: it has {visible(_some(theirs))}; the model has {_some(ours)}{nearest}: "
-        "say what is what in a file of lines `name = step`, and give it with --map"
+        f"{dump.path}: no name in it is a step: it has {visible(listed(theirs))}; the model has {listed(ours)}"
+        f"{nearest}: say what is what in a file of lines `name = step`, and give it with --map"
     )
-
-
-def _some(names: Sequence[str], most: int = SHOWN) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 ALIKE = 2.0

@@ -100,16 +100,10 @@ def entry_of(tensor: Tensor, target: Target, step: str, layout: Layout, referenc
     said += [f"{name}: {target.note}"] if target.note else []
     array = layout.array.astype(np.float64, copy=False)
     hidden = stands_for_infinity(array, reference.value(step)) & np.isfinite(array)
-    counted = counted_cells(layout.known, reference.counted(step))
+    counted = reference.counted(step, layout.known)
     hidden = hidden if counted is None else hidden & counted
     said += [f"{name}: {spoken(float(np.median(array[hidden])), 3)} stands for −∞"] if hidden.any() else []
     return Entry(step, name, array, layout.known, tensor.values.precision, tuple(said))
-
-
-def counted_cells(*masks: Host | None) -> Host | None:
-    """Cells that count in all of these."""
-    given = [mask for mask in masks if mask is not None]
-    return np.logical_and.reduce(given) if given else None
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:

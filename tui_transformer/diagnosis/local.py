@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import Change, Segment
 from tui_transformer.diagnosis.causes.rounding import SPREAD
 from tui_transformer.diagnosis.dumps.dump import FLOAT16, FLOAT32_UNIT, Precision
-from tui_transformer.diagnosis.matching import Entry, counted_cells
+from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import (
     HIDDEN,
     LEAST,
@@ -124,7 +124,7 @@ class Local:
         tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
         if self.counted is None and exceeds(gaps(self.entry.array, ours), tolerance):
             return Difference(beyond=True)  # as of nearly every change: by how much is of no use
-        found = compare(self.entry.array, ours, self.counted, tolerance, shares=False)
+        found = compare(self.entry.array, ours, self.counted, tolerance)
         if self.roundings is not None and self.roundings.scaled(self.entry.array, ours):
             return replace(found, beyond=True)
         return found
@@ -138,7 +138,7 @@ def local(entry: Entry, given: Given, reference: Reference) -> Local:
     """A step beside what the right program makes of the nearest steps before it whose values are given."""
     segment = segment_of(entry, given, reference)
     unit = max(FLOAT32_UNIT, entry.precision.unit, *(segment.given[each][1].unit for each in segment.sources))
-    counted = counted_cells(reference.counted(entry.step), entry.known)
+    counted = reference.counted(entry.step, entry.known)
     exact = entry.precision.of(entry.array)
     if unit > FLOAT32_UNIT:
         roundings = Roundings.of(entry.array, segment, unit, counted)

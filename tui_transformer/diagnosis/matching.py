@@ -17,7 +17,6 @@ from tui_transformer.diagnosis.entries import (
     Layout,
     Misfit,
     Planned,
-    counted_cells,
     entry_of,
     given_of,
     joined,
@@ -27,7 +26,7 @@ from tui_transformer.diagnosis.entries import (
 from tui_transformer.diagnosis.naming import Names, Target
 from tui_transformer.diagnosis.naming.conventions import LOGITS, last_logits, stacks
 from tui_transformer.diagnosis.naming.words import last, spelled
-from tui_transformer.diagnosis.reference_values import Reference, compare
+from tui_transformer.diagnosis.reference_values import Reference
 from tui_transformer.engine.axis import shape_of, shape_text
 from tui_transformer.engine.ops import DistanceBias
 from tui_transformer.records import dataclass, field, replace
@@ -276,9 +275,7 @@ class Matching:
             values = _of_all(tensor.values, step, reference)
             fitting = tuple(layouts(values, axes, reference.batch, target, fastest_first=tensor.fastest_first))
             for layout in (*fitting, *_moved(step, fitting, reference)):
-                tolerance = values.precision.of(layout.array) + reference.granted(step, values.precision.unit)
-                counted = counted_cells(reference.counted(step), layout.known)
-                found = compare(layout.array, reference.value(step), counted, tolerance, shares=False)
+                found = reference.difference(step, layout.array, layout.known, values.precision)
                 each = Candidate(target, step, layout, not found.beyond, reading)
                 if found.beyond:
                     yield each
@@ -372,4 +369,4 @@ class Candidate:
         return self.step, self.target.head if self.layout.known is not None else None
 
 
-__all__ = ["Entry", "Matched", "Planned", "counted_cells", "match"]
+__all__ = ["Entry", "Matched", "Planned", "match"]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.edits import VISIBLE
@@ -87,12 +87,24 @@ class Reference:
         """Noise that is granted to values of operations with such a relative error."""
         return SPREAD * self.noise(step) * max(1.0, unit / FLOAT32_UNIT)
 
-    def counted(self, step: str) -> Host | None:
-        """True where a step is compared: not at padding. None where there is none.
+    def difference(
+        self, step: str, theirs: Host, known: Host | None, precision: Precision, tolerance: Host | None = None
+    ) -> Difference:
+        """How far numbers of such a precision are from those of a step, where they are known.
+
+        By default they may be as far from them as roundings explain.
+        """
+        if tolerance is None:
+            tolerance = precision.of(theirs) + self.granted(step, precision.unit)
+        shares = isinstance(self.program.by_name[step].op, Softmax)
+        return compare(theirs, self.value(step), self.counted(step, known), tolerance, shares=shares)
+
+    def counted(self, step: str, known: Host | None = None) -> Host | None:
+        """True where a step is compared: not at padding, nor where nothing is known. None where that is everywhere.
 
         Keys that are padding do not count before the mask; from it on they do, since it is there to hide them.
         """
-        real = None
+        real = known
         axes = self.program.by_name[step].axes
         for place, axis in enumerate(axes):
             visible = self._visible.get(axis.sequence) if axis.sequence else None
@@ -209,7 +221,9 @@ class Difference:
     beyond: bool = False
 
 
-def compare(theirs: Host, ours: Host, counted: Host | None, tolerance: Host | float, *, shares: bool) -> Difference:
+def compare(
+    theirs: Host, ours: Host, counted: Host | None, tolerance: Host | float, *, shares: bool = False
+) -> Difference:
     """Compare two arrays of a shape.
 
     Args:

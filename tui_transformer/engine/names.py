@@ -62,7 +62,7 @@ def missing(names: Sequence[str], wanted: str) -> str:
     return f"no step is called {wanted[:200]!r}{hint}: `tui-transformer show` lists all"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = SHOWN) -> str:
     """A few names in one line, and how many there are more."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
