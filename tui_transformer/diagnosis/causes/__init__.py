@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tui_transformer.diagnosis.causes import attention, norms, positions, scores, weights
+from tui_transformer.diagnosis.causes import attention, norms, positions, weights
 from tui_transformer.diagnosis.causes.cause import Cause, Segment
 
 Causes = Callable[[Segment], Iterable[Cause]]
@@ -13,9 +13,9 @@ Causes = Callable[[Segment], Iterable[Cause]]
 CAUSES: tuple[Causes, ...] = (
     attention.scale_causes,
     attention.mask_causes,
-    scores.window_causes,
+    attention.window_causes,
     attention.softmax_causes,
-    scores.sink_causes,
+    attention.sink_causes,
     weights.linear_causes,
     weights.logits_causes,
     weights.fused_causes,
@@ -37,8 +37,8 @@ CAUSES: tuple[Causes, ...] = (
     norms.residual_causes,
     weights.activation_causes,
     weights.gate_causes,
-    scores.cap_causes,
-    scores.distance_causes,
+    weights.cap_causes,
+    positions.distance_causes,
     weights.expert_causes,
     weights.label_causes,
     weights.exchange_causes,

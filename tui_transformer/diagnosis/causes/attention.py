@@ -37,6 +37,7 @@ from tui_transformer.engine.ops import (
     Scale,
     Scores,
     Softmax,
+    SoftmaxWithSink,
     Unembed,
 )
 from tui_transformer.engine.program import Program, Step
@@ -123,6 +124,24 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
             yield cause("mask-after-softmax", [*(instead(step, as_it_is) for step in group), *late])
 
 
+def window_causes(segment: Segment) -> Iterator[Cause]:
+    """No window, one key more or fewer in it, a window in other layers."""
+    windows = {step.name: step.op.window for step in segment.program.steps if isinstance(step.op, Mask)}
+    for group in groups(step for step in segment.of(Mask) if windows[step.name]):
+        yield cause("mask-missing/window", (altered(step, window=None) for step in group))
+        window = windows[group[0].name] or 0
+        for by in (1, -1):
+            other = (altered(step, window=window + by) for step in group)
+            yield cause("mask-shifted/window", other, number=window + by - 1, wanted=window - 1)
+    usual = max((each for each in windows.values() if each), default=None)
+    without = [step for step in segment.of(Mask) if not windows[step.name]]
+    if usual and None in windows.values():
+        added = [altered(step, window=usual) for step in without]
+        removed = [altered(step, window=None) for step in segment.of(Mask) if windows[step.name]]
+        for changed in (added, (*added, *removed)):
+            yield cause("window-layers", changed)
+
+
 def factor_of(segment: Segment, step: Step) -> float:
     """The factor of the scores that a mask reads."""
     name = step.inputs[0]
@@ -183,6 +202,12 @@ def softmax_causes(segment: Segment) -> Iterator[Cause]:
         yield computed("softmax-logarithm", group, lambda _, scores: np.log(_softmax(scores)))
         for size in (size for size in BLOCKS if size < group[0].shape[-1]):
             yield computed("softmax-rescale-missing", group, partial(_not_rescaled, size), size=size)
+
+
+def sink_causes(segment: Segment) -> Iterator[Cause]:
+    """Rows that sum to 1, where a part of each is left to nothing (Xiao et al. 2023)."""
+    for group in groups(segment.of(SoftmaxWithSink)):
+        yield cause("sinks-missing", (replace(with_op(step, Softmax()), inputs=step.inputs[:1]) for step in group))
 
 
 def _softmax(scores: Array, axes: tuple[int, ...] = (-1,), top: Array | None = None) -> Array:

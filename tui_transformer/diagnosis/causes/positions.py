@@ -1,4 +1,4 @@
-"""Tokens and positions: the wrong rows of a table, other angles, and other columns that are turned together."""
+"""Tokens, positions and distances: the wrong rows of a table, other angles, other columns that are turned together."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from tui_transformer.diagnosis.causes.attention import factor_of
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Change,
@@ -27,7 +28,7 @@ from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.diagnosis.naming.words import kind, last
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Scores, Sinusoid
+from tui_transformer.engine.ops import Add, Context, DistanceBias, Embed, RelativeBias, Rotate, Scores, Sinusoid
 from tui_transformer.engine.program import Step
 from tui_transformer.records import replace
 
@@ -261,3 +262,40 @@ def _other_angles(step: Step, heads: int) -> Iterator[tuple[str, tuple[float, ..
         frequencies = tuple(other ** (-i / op.half) for i in range(op.half))
         if not np.allclose(frequencies, op.frequencies, rtol=1e-6):
             yield "rotary-theta", frequencies, {"theta": other, "wanted": own}
+
+
+# Distances that are added to scores
+
+
+def distance_causes(segment: Segment) -> Iterator[Cause]:
+    """Buckets for both sides or one, distances from key to query, other slopes, nothing (Raffel et al. 2020, §2.1)."""
+    for group in groups(segment.of(RelativeBias)):
+        both = getattr(group[-1].op, "bidirectional", False)
+        turned = (altered(step, bidirectional=not getattr(step.op, "bidirectional", False)) for step in group)
+        yield cause(f"relative-bidirectional/{'two' if both else 'one'}", turned)
+        yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k))
+        yield computed("relative-missing", group, as_it_is)
+    for group in groups(segment.of(DistanceBias)):
+        yield computed("relative-missing/slopes", group, as_it_is)
+        slopes = np.array(getattr(group[0].op, "slopes", ()))
+        others = {"sign": -slopes, "heads": slopes[::-1], "one": slopes * 0 + slopes[0]}
+        others["first"] = slopes / slopes[0] if slopes[0] != 1.0 else slopes * slopes[-1]
+        if (factor := factor_of(segment, group[0])) != 1.0:
+            others["scaled"] = slopes * factor
+        for key, other in others.items():
+            for distance in DISTANCES:
+                yield computed(f"slopes/{key}", group, partial(_less_distance, other, distance))
+
+
+DISTANCES: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda query, key: np.abs(query - key),
+    lambda query, key: query - key,
+    lambda query, key: -key + 0 * query,
+)
+"""Alike where a query sees keys before it alone: the softmax takes out what is added to a row."""
+
+
+def _less_distance(
+    slopes: Array, distance: Callable[[Array, Array], Array], _: Step, scores: Array, queries: Array, keys: Array
+) -> Array:
+    return scores - slopes[:, None, None] * distance(queries[:, None, :, None], keys[:, None, None, :])

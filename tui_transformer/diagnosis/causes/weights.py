@@ -1,4 +1,4 @@
-"""Weights read, exchanged or left out wrongly, other activations, gates and experts, divided logits, shifted labels."""
+"""Weights read, exchanged or left out wrongly, other factors, caps, activations, gates and experts, shifted labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from tui_transformer.diagnosis.causes.attention import factor_of, hidden_as
 from tui_transformer.diagnosis.causes.cause import (
     MOST_ALONE,
     Cause,
@@ -177,6 +178,33 @@ def multiplier_causes(segment: Segment) -> Iterator[Cause]:
             for key, power in (("multiplier-missing", 1), ("multiplier-divided", 2)) if factor != 1.0 else ():
                 changed = (with_op(step, Times(step.op, factor**-power)) for step in group)
                 yield cause(key, changed, what=what, factor=factor)
+
+
+CAPS = (30.0, 50.0)
+"""Those of Gemma 2: of its logits, and of its scores."""
+
+
+def cap_causes(segment: Segment) -> Iterator[Cause]:
+    """Scores or logits as they are, in place of c · tanh(x ÷ c) (Gemma Team 2024, §2); another c, another place."""
+    for group in groups(segment.of(ops.SoftCap)):
+        yield computed("cap-missing", group, as_it_is)
+        cap = getattr(group[0].op, "cap", 1.0)
+        yield computed("cap-factor-missing", group, lambda step, x, cap=cap: result_of(step, x) / cap, cap=cap)
+        others = dict.fromkeys((*CAPS, *(s.op.cap for s in segment.program.steps if isinstance(s.op, ops.SoftCap))))
+        for other in (other for other in others if other != cap):
+            yield cause("cap-other", (altered(step, cap=other) for step in group), other=other, cap=cap)
+        factor = factor_of(segment, group[0])
+        if factor != 1.0:
+            early = partial(lambda by, step, x: by * result_of(step, x / by), factor)
+            yield computed("cap-place/scaled", group, early)
+        masks = [step for step in segment.of(ops.Mask) if step.inputs[0] in {each.name for each in group}]
+        late = [instead(step, partial(_capped_late, segment.program.step(step.inputs[0]))) for step in masks]
+        if late:
+            yield cause("cap-place/masked", (*(instead(step, as_it_is) for step in group), *late))
+
+
+def _capped_late(cap: Step, mask: Step, scores: Array, *rest: Array) -> Array:
+    return result_of(cap, hidden_as(-np.inf, 0, mask, scores, *rest))
 
 
 # Activations and gates
