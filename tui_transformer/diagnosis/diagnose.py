@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
-from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
-from tui_transformer.diagnosis.local import Given, Local, given_by, local, segment_of
+from tui_transformer.diagnosis.local import ROUNDED, Given, Local, dropped, given_by, local, rounded, segment_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, match
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import kind, spelled
