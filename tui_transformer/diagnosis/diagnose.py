@@ -275,9 +275,8 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
     said = [*dump.notes, *(f"numbers have {name}" for name in coarse if name not in ("float32", "float64"))]
     about: dict[str, list[str]] = {}
     for entry in matched.entries:
-        for each in entry.assumed:
-            name, _, words = each.partition(": ")
-            about.setdefault(words or each, []).extend([name] if words else [])
+        for name, words in entry.assumed:
+            about.setdefault(words, []).extend([name] if name else [])
         if entry.known is not None:
             known = in_percent(float(np.mean(entry.known)), ".0%")
             about.setdefault(f"{known} of the cells are there", []).append(entry.theirs)

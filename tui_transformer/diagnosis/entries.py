@@ -41,7 +41,7 @@ class Entry:
         array: Batch × the axes of the step.
         known: True where a number is there; None where all are.
         precision: Of the numbers.
-        assumed: What was taken for granted of its axes and its name.
+        assumed: What was taken for granted of its axes and its name: each array's name, "" in a sentence of its own.
     """
 
     step: str
@@ -49,7 +49,7 @@ class Entry:
     array: Host
     known: Host | None
     precision: Precision
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[tuple[str, str], ...] = ()
 
 
 Misfit = tuple[str, str, str]
@@ -95,14 +95,14 @@ class Planned:
 def entry_of(tensor: Tensor, target: Target, step: str, layout: Layout, reference: Reference) -> Entry:
     """An array as a step, with what was taken for granted."""
     name = tensor.name
-    said = [f"{name}: {layout.assumed}"] if layout.assumed else []
-    said += [f"{name} is {step}, not {last(target.steps[0])}"] if step != target.steps[0] else []
-    said += [f"{name}: {target.note}"] if target.note else []
+    said = [(name, layout.assumed)] if layout.assumed else []
+    said += [("", f"{name} is {step}, not {last(target.steps[0])}")] if step != target.steps[0] else []
+    said += [(name, target.note)] if target.note else []
     array = layout.array.astype(np.float64, copy=False)
     hidden = stands_for_infinity(array, reference.value(step)) & np.isfinite(array)
     counted = reference.counted(step, layout.known)
     hidden = hidden if counted is None else hidden & counted
-    said += [f"{name}: {spoken(float(np.median(array[hidden])), 3)} stands for −∞"] if hidden.any() else []
+    said += [(name, f"{spoken(float(np.median(array[hidden])), 3)} stands for −∞")] if hidden.any() else []
     return Entry(step, name, array, layout.known, tensor.values.precision, tuple(said))
 
 

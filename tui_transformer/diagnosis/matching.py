@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -65,9 +65,6 @@ class Matched:
 MUCH = 2.0
 """What is so many times as near is rather meant."""
 
-Taken = set[tuple[str, int | None]]
-"""Steps that arrays before are, and the heads of them."""
-
 
 def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
@@ -75,7 +72,10 @@ def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     layers, heads = max((stack.layers for stack in stacks(reference.program)), default=0), max(heads_of, default=0)
     said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
-    ways = [Matching(dump, names.counted_from(*first), reference, (layers, heads)).matched() for first in firsts]
+    program = reference.program
+    steps = (math.prod(shape_of(step.axes)) * reference.batch for step in program.steps)
+    most = MOST_TIMES * max(*steps, *(math.prod(program.shape(name)) for name in program.weights), 1)
+    ways = [Matching(dump, names.counted_from(*first), reference, (layers, heads), most).matched() for first in firsts]
     return max(ways, key=lambda each: sum(planned.agrees for planned in each.plan))
 
 
@@ -97,22 +97,22 @@ def _numbers(tensor: Tensor, names: Names) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The arrays of a dump beside the steps of a program; `sizes`: how many layers and heads there are."""
+    """The arrays of a dump beside the steps of a program.
+
+    Attributes:
+        sizes: How many layers and heads there are.
+        most: Numbers of an array that may be anything of the model.
+        taken: Steps that arrays before are, and the heads of them.
+        usual: How often the axes of a kind of step were so.
+    """
 
     dump: Dump
     names: Names
     reference: Reference
     sizes: tuple[int, int]
-    taken: Taken = field(default_factory=set)
+    most: int
+    taken: set[tuple[str, int | None]] = field(default_factory=set)
     usual: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often the axes of a kind of step were so."""
-
-    @cached_property
-    def most(self) -> int:
-        """Numbers of an array that may be anything of the model."""
-        program = self.reference.program
-        steps = (math.prod(shape_of(step.axes)) * self.reference.batch for step in program.steps)
-        return MOST_TIMES * max(*steps, *(math.prod(program.shape(name)) for name in program.weights), 1)
 
     def matched(self) -> Matched:
         """What every array is."""
@@ -162,16 +162,17 @@ class Matching:
         layers, heads = self.sizes
         heading = group[0].heading
         if heading is None or len(group) == 1:
-            return [self._one(group[0], group[0].readings, self.taken)]
+            return [self._one(group[0], group[0].readings)]
         if len(group) > MOST_ALIKE * max(1, layers) * max(1, heads):
             reason = f"comes {len(group):,} times: which step each is, cannot be told"
             return [Planned(each.name, each.shape, reason=reason) for each in group]
         ways = []
         for way in self._ways(heading, len(group), layers, max(1, heads)):
-            taken = set(self.taken)
-            found = [self._one(each, way(i), taken) for i, each in enumerate(group)]
-            ways.append((sum(each.agrees for each in found), sum(not each.reason for each in found), found, taken))
-        *_, found, taken = max(ways, key=lambda each: each[:2])
+            trial = replace(self, taken={*self.taken})
+            found = [trial._one(each, way(i)) for i, each in enumerate(group)]
+            fits = sum(each.agrees for each in found), sum(not each.reason for each in found)
+            ways.append((fits, found, trial.taken))
+        _, found, taken = max(ways, key=lambda each: each[0])
         self.taken.update(taken)
         return found
 
@@ -193,7 +194,7 @@ class Matching:
             yield lambda i: named(i // parts, None, f"{heading.text} {i % parts + 1}")
         yield lambda _: heading.readings()
 
-    def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Planned:
+    def _one(self, tensor: Tensor, readings: Sequence[str]) -> Planned:
         """What an array is that goes by these names; one that can be nothing of the model is not read."""
         plan, is_read = partial(Planned, tensor.name, tensor.shape), math.prod(tensor.shape) <= self.most
         if is_read and (given := given_of(tensor, self.reference)):
@@ -207,14 +208,14 @@ class Matching:
             fitting = [list(self._candidates(tensor, each, 0 if len(targets) > 1 else i)) for each in targets]
             misfits += [self._misfit(tensor, each) for each, some in zip(targets, fitting, strict=True) if not some]
             if len(targets) > 1:  # several steps side by side
-                bests = [self._best(each, taken) for each in fitting]
+                bests = [self._best(each) for each in fitting]
                 here = [self._misfit(tensor, each) for each, best in zip(targets, bests, strict=True) if best is None]
-                made = self._build([best for best in bests if best is not None], tensor, taken)
+                made = self._build([best for best in bests if best is not None], tensor)
                 return replace(made, reason=here[0][2], misfits=tuple(here)) if here else made
             candidates += [each for some in fitting for each in some]
         if tensor.shapeless and not candidates:
-            return self._by_count(tensor, misfits, taken)
-        best = self._best(candidates, taken)
+            return self._by_count(tensor, misfits)
+        best = self._best(candidates)
         if is_read and (best is None or not best.agrees):
             steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
             if weight := weight_of(tensor, steps, self.reference):
@@ -222,27 +223,27 @@ class Matching:
         if best is None:
             reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
             return plan(reason=reason, misfits=tuple(misfits[:1]))
-        if best.key in taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
+        if best.key in self.taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
             return plan(reason=f"ambiguous: {best.step} has come before")
-        return self._build([best], tensor, taken)
+        return self._build([best], tensor)
 
     def _misfit(self, tensor: Tensor, target: Target) -> Misfit:
         step = target.steps[0]
         ours = shape_of(self.reference.program.by_name[step].axes)
         return step, tensor.name, f"{shape_text(tensor.shape) or '1'} does not fit {shape_text(ours) or '1'}"
 
-    def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Planned:
-        taken.update(each.key for each in chosen)
+    def _build(self, chosen: Sequence[Candidate], tensor: Tensor) -> Planned:
+        self.taken.update(each.key for each in chosen)
         entries = tuple(entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen)
-        assumed = "; ".join(words.removeprefix(f"{tensor.name}: ") for each in entries for words in each.assumed)
+        assumed = "; ".join(words for each in entries for _, words in each.assumed)
         steps, agrees = ", ".join(each.step for each in entries), all(each.agrees for each in chosen)
         return Planned(tensor.name, tensor.shape, steps, assumed, entries=entries, agrees=agrees)
 
-    def _best(self, candidates: Sequence[Candidate], taken: Taken) -> Candidate | None:
+    def _best(self, candidates: Sequence[Candidate]) -> Candidate | None:
         """The array as the step that it is: of several that it may be, the first whose values are there."""
         agreeing = [each for each in candidates if each.agrees]
         if agreeing:
-            best = min(agreeing, key=lambda each: each.key in taken)
+            best = min(agreeing, key=lambda each: each.key in self.taken)
             self.usual[self._kind(best)] += 1
             return best
 
@@ -252,7 +253,7 @@ class Matching:
             both = np.isfinite(ours) & np.isfinite(each.layout.array)
             far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
             other = each.step != each.target.steps[0]
-            return each.key in taken, each.reading, other, -self.usual[self._kind(each)], far
+            return each.key in self.taken, each.reading, other, -self.usual[self._kind(each)], far
 
         return min((each for each in candidates if each.layout.natural), key=unusual, default=None)
 
@@ -287,15 +288,15 @@ class Matching:
         if nearest is not None:
             yield nearest[1]
 
-    def _by_count(self, tensor: Tensor, misfits: Sequence[Misfit], taken: Taken) -> Planned:
+    def _by_count(self, tensor: Tensor, misfits: Sequence[Misfit]) -> Planned:
         """A file without a shape: the one step that has so many numbers."""
         sizes = {step.name: step.axes for step in self.reference.program.steps if not step.op.integer}
         cells, batch = tensor.shape[0], self.reference.batch
         fitting = [name for name, axes in sizes.items() if math.prod(shape_of(axes)) * batch == cells]
         if len(fitting) == 1 and not misfits:
             target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
-            if best := self._best(list(self._candidates(tensor, target, 0)), taken):
-                return self._build([best], tensor, taken)
+            if best := self._best(list(self._candidates(tensor, target, 0))):
+                return self._build([best], tensor)
         step = misfits[0][0] if misfits else next(iter(fitting), "")
         shape = list(shape_of(sizes[step])) if step else [7, 16]
         reason = f"{len(fitting)} steps have so many" if fitting else "no step has so many"
