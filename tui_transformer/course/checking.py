@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.running import Limits, Ran, Why, run_command, run_python
+from tui_transformer.course.exercise import Exercise, Why
+from tui_transformer.course.running import Limits, Ran, run_command, run_python
 from tui_transformer.course.sources import Answer, Facts, printed_answers
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of

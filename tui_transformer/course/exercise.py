@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, own_folders, read_json, read_toml, write_whole
@@ -26,17 +26,11 @@ Source = Any
 """An input or an answer, as `sources.py` reads it: the name of a step, a number, a table."""
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """A wrong answer that people give.
+class Why(NamedTuple):
+    """What is said of a mistake, and its public name, as `scale-d_model`; None where none is known."""
 
-    Attributes:
-        cause: Its public name, as `scale-d_model`.
-        says: What to mend; "" where a diagnosis says it.
-    """
-
-    cause: str
-    says: str = ""
+    says: str
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Exercise:
         predicts: "next" where each position predicts the token after it, for losses and gradients.
         hints: Three, each saying more.
         learned: What one knows who has done it; "" where nothing is said.
-        mistakes: Functions of `mistakes.py`, and the causes that are to be named.
+        mistakes: By function of `mistakes.py`, what to mend, "" where a diagnosis says it, and what is to be named.
     """
 
     folder: Path
@@ -71,7 +65,7 @@ class Exercise:
     predicts: str
     hints: tuple[str, ...]
     learned: str
-    mistakes: Mapping[str, Mistake]
+    mistakes: Mapping[str, Why]
 
     @property
     def file(self) -> str:
@@ -165,11 +159,11 @@ def _table(raw: Mapping[str, Any], key: str, path: Path, default: Mapping[str, A
     return value
 
 
-def _mistake(raw: Any, name: str, path: Path) -> Mistake:
+def _mistake(raw: Any, name: str, path: Path) -> Why:
     if isinstance(raw, str):
-        return Mistake(raw)
+        return Why("", raw)
     if isinstance(raw, dict) and isinstance(raw.get("cause"), str) and isinstance(raw.get("says", ""), str):
-        return Mistake(raw["cause"], " ".join(raw.get("says", "").split()))
+        return Why(" ".join(raw.get("says", "").split()), raw["cause"])
     raise InputError(f"{shown_path(path)}: {visible(name)} in [mistakes] is the name of a cause, or cause and says")
 
 

@@ -22,10 +22,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
+from tui_transformer.course.exercise import Why
 from tui_transformer.course.processes import Family, started
 from tui_transformer.course.sources import Given, write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
@@ -74,13 +75,6 @@ class Limits:
     disk: int = 1 << 26
     written: int = 1 << 28
     processes: int = 64
-
-
-class Why(NamedTuple):
-    """A sentence or two, and the public name of the mistake; None where none is known."""
-
-    says: str
-    cause: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
