@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import append, expanded, is_there, read_toml, write_whole
-from tui_transformer.guide.texts import Stop, tour, tour_model, tour_question, tours
+from tui_transformer.guide.texts import ABOUT, EVERY_STOP, LARGEST, Stop, tour, tour_model, tour_question, tours
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
-ABOUT, EVERY_STOP = "about", "every-stop"
 NOTES_WIDTH = 78
 """Columns of the notes as they are written."""
 
-LARGEST, MOST_STOPS, LONGEST = 1 << 20, 500, 20_000
-"""Bytes of a file, its stops, and characters of a text."""
+MOST_STOPS, LONGEST = 500, 20_000
+"""Stops of a file, and characters of a text."""
 
 OF_ALL = {"question": "what the lecture answers", "model": "the model that it is of, unless `--model` names another"}
 """The fields of the whole lecture, with what they are for."""

@@ -19,6 +19,9 @@ from tui_transformer.trained import about
 
 ROOT = Path(__file__).parent
 ENGLISH = "en"
+ABOUT, EVERY_STOP = "about", "every-stop"
+"""The sections of a tour that are no stops."""
+
 LARGEST = 1 << 20
 
 Action = Literal["explain", "vocabulary", "chart"]
@@ -26,7 +29,6 @@ Texts = dict[str, dict[str, str]]
 
 _PREFIXES = ("encoder", "decoder", "layer")
 _WORDS = ("title", "text")
-_EVERY_STOP, _ABOUT = "every-stop", "about"
 _SAME_TEXT = ("self_attention", "cross_attention")
 
 
@@ -128,10 +130,10 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
     english, own = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
     words, facts, stops = _flat(own), about(tour_model(name)), []
-    for stop in (each for each in english if each not in (_EVERY_STOP, _ABOUT)):
+    for stop in (each for each in english if each not in (EVERY_STOP, ABOUT)):
         texts = {key: " ".join(english[stop][key].split()) for key in _WORDS}
         filled = {key: _with_facts(words.get(stop, {}).get(key, text), text, facts) for key, text in texts.items()}
-        values: dict[str, Any] = {**english.get(_EVERY_STOP, {}), **english[stop], **filled}
+        values: dict[str, Any] = {**english.get(EVERY_STOP, {}), **english[stop], **filled}
         lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
         stops.append(Stop(name=stop, **values | lists))
     return tuple(stops)
@@ -150,7 +152,7 @@ def tour_model(name: str) -> str:
 def _about(name: str, language: str = ENGLISH, root: Path = ROOT) -> Mapping[str, str]:
     """What a tour says of itself, read without its stops: the first screen asks all tours."""
     files = (folder / "tours" / f"{name}.toml" for folder in (root / ENGLISH, _folder(language, root)))
-    english, own = (_flat(_toml(file, only=_ABOUT)).get(_ABOUT, {}) for file in files)
+    english, own = (_flat(_toml(file, only=ABOUT)).get(ABOUT, {}) for file in files)
     return english | own
 
 
