@@ -202,7 +202,7 @@ def _isolated(
         if not differs and earliest is not None:
             continue
         where = local(entry, given, reference)
-        wrong = where.wrong
+        wrong = where.difference().beyond
         if earliest is None and wrong:
             earliest = where
             verdicts[entry.theirs] = "first"

@@ -116,13 +116,8 @@ class Local:
     counted: Host | None
     roundings: Roundings | None = None
 
-    @property
-    def wrong(self) -> bool:
-        """The right steps make something else of the same inputs."""
-        return self.difference(None).beyond
-
-    def difference(self, change: Change | None) -> Difference:
-        """Difference of the dump from the output of a changed program on the dump's inputs.
+    def difference(self, change: Change | None = None) -> Difference:
+        """Difference of the dump from the output of the program on the dump's inputs, right or changed.
 
         Where a mistake makes larger numbers, their roundings are larger too.
         """
