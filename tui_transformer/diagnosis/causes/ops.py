@@ -123,13 +123,10 @@ class DownColumns(Softmax):
     definition = "e^s ÷ Σ e^s down a column"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        del out
         turned = backend.like(inputs[0].swapaxes(-1, -2))
         turned[...] = inputs[0].swapaxes(-1, -2)
-        shares = super().forward(backend, turned).swapaxes(-1, -2)
-        if out is None:
-            return shares
-        out[...] = shares
-        return out
+        return super().forward(backend, turned, out=turned).swapaxes(-1, -2)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         del inputs
