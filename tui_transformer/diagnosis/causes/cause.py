@@ -12,7 +12,6 @@ import numpy as np
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
 from tui_transformer.diagnosis.naming.words import kind
 from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Context, ExpertWeights, Linear, OfExpert, Op, Project, Scale, Scores, Unembed
@@ -76,17 +75,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Instead(ForwardOnly):
-    """A function in the place of the operation `of`."""
+    """A function in the place of an operation."""
 
-    of: Op
-    function: Callable[..., Array] = field(compare=False)
-
-    @property
-    def formula(self) -> str:
-        return self.of.formula
-
-    def axes(self, *inputs: Axes) -> Axes:
-        return self.of.axes(*inputs)
+    function: Callable[..., Array]
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         del backend, out
@@ -100,7 +91,7 @@ def result_of(step: Step, *inputs: Array) -> Array:
 
 def instead(step: Step, function: Function) -> Step:
     """The step, computed by a function of it and of the same inputs."""
-    return with_op(step, Instead(step.op, partial(function, step)))
+    return with_op(step, Instead(partial(function, step)))
 
 
 def with_op(step: Step, op: Op) -> Step:
