@@ -113,37 +113,31 @@ def judge(
 def _judged(
     entries: Sequence[Entry], reference: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
-    differences = {}
-    entries = _as_computed(entries, reference)
+    # roundings are of few bits in all of the program where some numbers of few bits were not only stored so: products
+    # alone may have few bits, and norms, sums and softmax are kept in float32
+    unit = FLOAT32_UNIT
+    for each in entries:
+        stored = replace(each.precision, unit=FLOAT32_UNIT)
+        if each.precision.unit > unit and reference.difference(each.step, each.array, each.known, stored).beyond:
+            unit = each.precision.unit
+    entries = [
+        replace(each, precision=replace(each.precision, unit=max(each.precision.unit, unit))) for each in entries
+    ]
     coarse = tolerance is None and any(entry.precision.unit > FLOAT32_UNIT for entry in entries)
+    differences = {}
     for entry in entries:
         limit = None
         if tolerance is not None:
             sizes = np.maximum(np.abs(entry.array), np.abs(reference.value(entry.step)))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
-        found = reference.difference(entry.step, entry.array, entry.known, entry.precision, limit)
-        differences[entry.theirs] = found
+        step, theirs, known, precision = entry.step, entry.array, entry.known, entry.precision
+        differences[entry.theirs] = reference.difference(step, theirs, known, precision, limit)
     first, verdicts = _isolated(entries, differences, reference, report, coarse=coarse)
     compared = (
         Compared(each.step, each.theirs, differences[each.theirs], reference.noise(each.step), verdicts[each.theirs])
         for each in entries
     )
     return tuple(compared), first
-
-
-def _as_computed(entries: Sequence[Entry], reference: Reference) -> Sequence[Entry]:
-    """Entries with the roundings of the program: of few bits, where some numbers of few bits were not only stored so.
-
-    So it is where products alone have few bits, and norms, sums and softmax are kept in float32.
-    """
-    unit = FLOAT32_UNIT
-    for entry in entries:
-        if entry.precision.unit > unit:
-            stored = replace(entry.precision, unit=FLOAT32_UNIT)
-            if reference.difference(entry.step, entry.array, entry.known, stored).beyond:
-                unit = entry.precision.unit
-    computed = (replace(each.precision, unit=max(each.precision.unit, unit)) for each in entries)
-    return [replace(entry, precision=precision) for entry, precision in zip(entries, computed, strict=True)]
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
@@ -337,11 +331,12 @@ def _fitting(where: Local, report: Report, ends: tuple[str, ...] = ("",)) -> lis
                 if not difference.beyond:
                     fitting.append((difference.rms, cause))
     best = min((rms for rms, _ in fitting), default=0.0)
-    alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
-    # of one name that which changes the fewest kinds of steps and weights: it explains the same better
-    reach = {i: len({kind(name) for name in (*c.change.steps, *c.change.weights)}) for i, c in enumerate(alike)}
-    by_name: dict[str, int] = {}
-    for i, cause in enumerate(alike):
-        if reach[i] < reach[by_name.setdefault(cause.name, i)]:
-            by_name[cause.name] = i
-    return [alike[i] for i in by_name.values()]
+    by_name: dict[str, list[Cause]] = {}
+    for cause in (cause for rms, cause in fitting if rms <= ALIKE * best):
+        by_name.setdefault(cause.name, []).append(cause)
+
+    def reach(cause: Cause) -> int:
+        """How many kinds of steps and weights it changes: what changes the fewest explains the same better."""
+        return len({kind(name) for name in (*cause.change.steps, *cause.change.weights)})
+
+    return [min(each, key=reach) for each in by_name.values()]
