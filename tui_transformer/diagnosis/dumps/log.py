@@ -125,7 +125,6 @@ class Reading:
             self.within = ""
 
     def _line(self, text: str, *, ended: bool) -> None:
-        self.within = "" if ended else "text"
         if (columns := columns_of(text)) is not None:
             first, last, text = columns
             self.matrix.begin_columns(first, last)
@@ -133,7 +132,7 @@ class Reading:
             if text[: scaled.start()].strip():
                 self._line(text[: scaled.start()], ended=True)
             self.matrix.scale, text = float(scaled[1]), text[scaled.end() :]
-            self.within = "" if ended else "text"
+        self.within = "text"
         whole = text.replace("...", " ").replace("…", " ")
         if SLICE.fullmatch(text):
             self.matrix.begin_slice()
@@ -166,7 +165,7 @@ class Reading:
         if not any(map(str.isalnum, text)) or not self.matrix.add(text, ended=ended):
             return False
         self._filled()
-        self.within = "" if ended else "row"
+        self.within = "row"
         return True
 
     def _filled(self) -> None:
