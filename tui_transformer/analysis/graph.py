@@ -14,6 +14,7 @@ layer of experts is such a layer: what its router chose, and the shares that it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from tui_transformer.analysis.graph_influence import cumulative_of, influence_of
 from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
 from tui_transformer.analysis.graph_result import Graph
 from tui_transformer.analysis.graph_sites import Sites
-from tui_transformer.analysis.graph_walk import Held, back
+from tui_transformer.analysis.graph_walk import Held
 from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine import ops
@@ -35,7 +36,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.machine import readable
 from tui_transformer.model import Model
-from tui_transformer.records import dataclass
 from tui_transformer.text.display import token_label
 
 MOST_LOGITS = 10
@@ -99,12 +99,9 @@ def graph(
     chosen, shares = _targets(trace, step, row, targets, mass)
     features = any(name.endswith(FEATURES) for name in trace.program.by_name)
     trace.compute(before=lambda each: report(each.name))
-    sites = Sites(Held(trace), not features if heads is None else heads, neurons)
-    sites.reach(step.inputs[:1])
-    building = _Building(
-        sites, Logits("logit", "output", step.name, (), reads=False, row=row, numbers=chosen), np.array(shares), most
-    )
-    return building.graph(report)
+    sites = Sites(Held(trace), step.inputs[0], heads=not features if heads is None else heads, neurons=neurons)
+    logits = Logits("logit", "output", step.name, (), reads=False, row=row, numbers=chosen)
+    return _Building(sites, logits, np.array(shares), most).graph(report)
 
 
 def label_of(model: Model, graph: Graph, node: GraphNode) -> str:
@@ -155,25 +152,17 @@ def _targets(
     return unique, tuple(max(float(line[each]), LEAST) for each in unique)
 
 
-@dataclass(eq=False)
 class _Building:
     """A graph that is being made, row by row."""
 
-    sites: Sites
-    logits: Logits
-    probabilities: Host
-    most: int
-
-    def __post_init__(self) -> None:
-        self.held = self.sites.held
+    def __init__(self, sites: Sites, logits: Logits, probabilities: Host, most: int) -> None:
+        self.held, self.logits, self.most = sites.held, logits, most
         places = self.held.program.places
-        self.all: list[Site] = [*sorted(self.sites.found.values(), key=lambda site: places[site.step]), self.logits]
-        self.nodes: list[GraphNode] = []
-        self.first: list[int] = []
-        for site in self.all:
-            self.first.append(len(self.nodes))
-            self.nodes += site.nodes(self.held)
-        self.of_node = np.repeat(np.arange(len(self.all)), np.diff([*self.first, len(self.nodes)]))
+        self.all: list[Site] = [*sorted(sites.found.values(), key=lambda site: places[site.step]), logits]
+        nodes = [site.nodes(self.held) for site in self.all]
+        self.nodes, self.sizes = list(chain.from_iterable(nodes)), list(map(len, nodes))
+        self.first = list(accumulate(self.sizes, initial=0))[:-1]
+        self.of_node = np.repeat(np.arange(len(self.all)), self.sizes)
         self.taking: dict[str, list[tuple[int, Site]]] = {}
         for first, site in zip(self.first, self.all, strict=True):
             for name in site.taken:
@@ -181,13 +170,19 @@ class _Building:
         reads = np.array([site.reads for site in self.all])[self.of_node]
         self.reading = reads & np.array([node.value != 0.0 for node in self.nodes])
         self.p = np.zeros(len(self.nodes))
-        self.p[self.first[-1] :] = self.probabilities
+        self.p[self.first[-1] :] = probabilities
 
     def graph(self, report: Report) -> Graph:
         """Follow nodes, the most influential first, until all that have influence are followed or there are `most`."""
-        count = len(self.nodes)
-        rows = min(self.most, int(self.reading.sum())) + len(self.probabilities)
-        size = (3 * rows * count + self._written()) * self.held.backend.dtype.itemsize
+        count, shape = len(self.nodes), self.held.program.shape
+        rows = min(self.most, int(self.reading.sum())) + len(self.logits.numbers)
+        written = sum(  # by features and neurons
+            size * shape(name)[-1]
+            for site, size in zip(self.all, self.sizes, strict=True)
+            for name in site.taken
+            if site.encoder
+        )
+        size = (3 * rows * count + written) * self.held.backend.dtype.itemsize
         what = f"a graph of {count:,} nodes, {rows:,} of them followed, takes"
         check_memory(size, what, "take a shorter text, or follow fewer (most)")
         report(f"graph · {count:,} nodes, up to {rows:,} followed, {readable(size)}")
@@ -209,16 +204,6 @@ class _Building:
             self._follow(chosen, report)
         return self._made()
 
-    def _written(self) -> int:
-        """Numbers of what features and neurons write."""
-        shape, stops = self.held.program.shape, [*self.first[1:], len(self.nodes)]
-        return sum(
-            (stop - first) * shape(name)[-1]
-            for site, first, stop in zip(self.all, self.first, stops, strict=True)
-            for name in site.taken
-            if site.encoder
-        )
-
     def _follow(self, chosen: Host, report: Report) -> None:
         """The edges into some nodes, those of one site in batches."""
         for number in np.unique(self.of_node[chosen])[::-1]:
@@ -239,7 +224,6 @@ class _Building:
         return int(np.clip(self.held.trace.block // (widest * max(experts, default=1)), 1, ROUND))
 
     def _rows(self, site: Site, first: int, some: Host) -> None:
-        start = site.start(self.held, some - first)
         rows = slice(len(self.followed), len(self.followed) + len(some))
 
         def take(name: str, gradient: Array) -> bool:
@@ -249,7 +233,7 @@ class _Building:
             return any(not source.encoder for _, source in self.taking.get(name, ()))
 
         with np.errstate(all="ignore"):
-            constants = back(self.held, {start.step: start.gradient}, take, start.own) + start.constants
+            constants = site.follow(self.held, some - first, take)
         self.constants[rows] = self.held.backend.to_host(constants)
         if not (np.isfinite(self.weights[rows]).all() and np.isfinite(self.constants[rows]).all()):
             raise InputError(f"the effects on {self.nodes[some[0]]} are not finite: there is no graph")
@@ -263,9 +247,13 @@ class _Building:
         shares = shares_of(weights)
         ids, words, answers = self._words()
         influence = influence_of(shares, followed, self.p)
-        errors = np.array([node.kind == "error" for node in self.nodes])
-        tokens = np.array([node.kind == "embedding" for node in self.nodes])
-        replacement, completeness = scores_of(shares, followed, influence, self.p, tokens, errors)
+        kinds = np.array([node.kind for node in self.nodes])
+        scores = scores_of(shares, followed, influence, self.p, kinds == "embedding", kinds == "error")
+        kept = (influence > 0.0) | (self.p > 0.0)
+        for first, site in zip(self.first, self.all, strict=True):
+            if site.kind == "embedding":
+                real = real_tokens(self.held.trace, self.held.program.axes(site.step)[0])
+                kept[first : first + len(real)] |= real
         whole = Graph(
             tuple(self.nodes),
             weights,
@@ -276,21 +264,14 @@ class _Building:
             probabilities=self.p,
             influence=influence,
             cumulative=cumulative_of(influence),
-            replacement=replacement,
-            completeness=completeness,
+            replacement=scores[0],
+            completeness=scores[1],
             ids=ids,
             words=words,
             answers=answers,
             title=self.held.trace.title,
         )
-        return whole.reduced((influence > 0.0) | self._read() | (self.p > 0.0), weights, (1.0, 1.0))
-
-    def _read(self) -> Host:
-        """Of every node, whether it is a token that is no padding."""
-        trace, kind = self.held.trace, "embedding"
-        steps = {node.step for node in self.nodes if node.kind == kind}
-        real = {name: real_tokens(trace, trace.program.axes(name)[0]) for name in steps}
-        return np.array([node.kind == kind and bool(real[node.step][node.token]) for node in self.nodes])
+        return whole.reduced(kept, weights, (1.0, 1.0))
 
     def _sums(self, followed: Host) -> Host:
         """What the edges and constants should sum to: pre-activations, lengths, logits."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from tui_transformer.analysis.graph_walk import Held, inner
+from tui_transformer.analysis.graph_walk import Held, Take, back, inner
 from tui_transformer.analysis.nodes import layer_in
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
@@ -87,19 +87,6 @@ def paired(a: int, b: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """Where the way back of some nodes begins: gradients of a step, and what is added to each sum there.
-
-    `own` is the step where it is that of the nodes themselves.
-    """
-
-    step: str
-    gradient: Array
-    constants: Array
-    own: str = ""
-
-
-@dataclass(frozen=True, eq=False)
 class Site:
     """The nodes of one kind at one step.
 
@@ -124,8 +111,8 @@ class Site:
         """Gradients of a batch (B × shape) at a step that is taken → B × nodes."""
         raise NotImplementedError
 
-    def start(self, held: Held, which: Host) -> Start:
-        """Of some of the nodes, where what they read is followed."""
+    def follow(self, held: Held, which: Host, take: Take) -> Array:
+        """The way `back` from what some of the nodes read, and what constants add to the sum of each."""
         raise NotImplementedError
 
 
@@ -160,13 +147,13 @@ class Rows(Site):
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         return (gradient * self._values(held)).sum(axis=-1).reshape(len(gradient), -1)
 
-    def start(self, held: Held, which: Host) -> Start:
+    def follow(self, held: Held, which: Host, take: Take) -> Array:
         """From some of the vectors, each along itself."""
         values = held.value(self.step)[0]
         gradient = held.backend.xp.zeros((len(which), *values.shape), dtype=values.dtype)
         for i, place in enumerate(zip(*np.unravel_index(which, values.shape[:-1]), strict=True)):
             gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
-        return Start(self.step, gradient, held.backend.xp.zeros(len(which), dtype=values.dtype), self.step)
+        return back(held, {self.step: gradient}, take, self.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +205,13 @@ class Units(Site):
     def written(self, held: Held, product: str) -> Array:
         """What every unit writes at a product: units × d."""
         if product not in self._written:
-            self._written[product] = self._edited(held, self._rows(held, product))
+            own = self.through[0] if self.shares else product  # of an expert, as they are before all are added up
+            tokens, numbers = map(held.backend.integers, (self.tokens, self.numbers))
+            rows = _lines(held, held.program.step(own).inputs[1], self.numbers, 0)
+            rows = rows * held.value(self.step)[0][tokens, numbers][:, None]
+            if self.shares:
+                rows = rows * held.value(self.shares)[0][tokens, self.expert][:, None]
+            self._written[product] = self._edited(held, rows)
         return self._written[product]
 
     def _edited(self, held: Held, rows: Array) -> Array:
@@ -235,14 +228,6 @@ class Units(Site):
             change.pass_back(held.backend, spread, whole(shape))
         return spread[places]
 
-    def _rows(self, held: Held, product: str) -> Array:
-        """The rows of a product; of an expert those of its own, as they are taken where all experts are added up."""
-        own = self.through[0] if self.shares else product
-        rows = _lines(held, held.program.step(own).inputs[1], self.numbers, 0)
-        tokens, numbers = map(held.backend.integers, (self.tokens, self.numbers))
-        written = rows * held.value(self.step)[0][tokens, numbers][:, None]
-        return written * held.value(self.shares)[0][tokens, self.expert][:, None] if self.shares else written
-
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         written = self.written(held, name)
         found = held.backend.xp.zeros((len(gradient), len(self.tokens)), dtype=gradient.dtype)
@@ -250,7 +235,7 @@ class Units(Site):
             found[:, units] = gradient[:, token] @ written[units].T
         return found
 
-    def start(self, held: Held, which: Host) -> Start:
+    def follow(self, held: Held, which: Host, take: Take) -> Array:
         passes = self._passes(held, which)
         constants = held.backend.floats(np.where(passes, 0.0, self.sums(held, which)))
         places = tuple(map(held.backend.integers, (np.flatnonzero(passes), self.tokens[which][passes])))
@@ -258,13 +243,13 @@ class Units(Site):
         if held.edits(self.encoder):
             cells = held.backend.xp.zeros((len(which), *held.program.shape(self.encoder)), dtype=constants.dtype)
             cells[(*places, held.backend.integers(numbers))] = 1.0
-            return Start(self.encoder, cells, constants)
+            return constants + back(held, {self.encoder: cells}, take)
         x, weight, *biases = inner(held.program.step(self.encoder)).inputs
         gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=constants.dtype)
         gradient[places] = _lines(held, weight, numbers, 1)
         for bias in biases:
             constants[places[0]] += _lines(held, bias, numbers, 0)
-        return Start(x, gradient, constants)
+        return constants + back(held, {x: gradient}, take)
 
 
 def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
@@ -299,30 +284,22 @@ class Logits(Site):
             GraphNode("logit", "output", self.row, each, float(line[each]) - mean, step.name) for each in self.numbers
         ]
 
-    def start(self, held: Held, which: Host) -> Start:
-        step = held.program.step(self.step)
-        if held.edits(step.name):
-            return self._edited(held, np.array(self.numbers)[which])
+    def follow(self, held: Held, which: Host, take: Take) -> Array:
+        step, backend, chosen = held.program.step(self.step), held.backend, np.array(self.numbers)[which]
         x, weight, *biases = step.inputs
-        table = isinstance(step.op, ops.Unembed)
-        scale = step.op.scale if isinstance(step.op, ops.Unembed) else 1.0
-        chosen = np.array(self.numbers)[which]
-        lines = _lines(held, weight, chosen, 0 if table else 1) * scale
-        constants = sum((_lines(held, bias, chosen, 0) for bias in biases), held.backend.xp.zeros(len(which)))
-        if self._centred(held):
-            lines = lines - held.value(weight).mean(axis=0 if table else 1) * scale
-            constants = constants - sum(held.value(bias).mean() for bias in biases)
-        return self._at(held, x, lines, held.backend.floats(constants))
-
-    def _edited(self, held: Held, numbers: Host) -> Start:
-        """From the logits themselves, whose edits are passed then."""
-        rows = np.zeros((len(numbers), held.program.shape(self.step)[-1]))
-        rows[np.arange(len(numbers)), numbers] = 1.0
-        rows -= 1.0 / rows.shape[-1] if self._centred(held) else 0.0
-        return self._at(held, self.step, held.backend.floats(rows), held.backend.floats(np.zeros(len(rows))))
-
-    def _at(self, held: Held, step: str, rows: Array, constants: Array) -> Start:
-        shape = held.program.shape(step)
-        gradient = held.backend.xp.zeros((len(rows), *shape), dtype=rows.dtype)
-        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = rows
-        return Start(step, gradient, constants)
+        constants = backend.xp.zeros(len(which))
+        if held.edits(step.name):  # from the logits themselves, whose edits are passed then
+            x, lines = step.name, np.zeros((len(which), step.shape[-1]))
+            lines[np.arange(len(which)), chosen] = 1.0
+            lines -= 1.0 / step.shape[-1] if self._centred(held) else 0.0
+        else:
+            axis, scale = (0, step.op.scale) if isinstance(step.op, ops.Unembed) else (1, 1.0)
+            lines = _lines(held, weight, chosen, axis) * scale
+            constants = sum((_lines(held, bias, chosen, 0) for bias in biases), constants)
+            if self._centred(held):
+                lines = lines - held.value(weight).mean(axis=axis) * scale
+                constants = constants - sum(held.value(bias).mean() for bias in biases)
+        lines, shape = backend.floats(lines), held.program.shape(x)
+        gradient = backend.xp.zeros((len(which), *shape), dtype=lines.dtype)
+        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = lines
+        return backend.floats(constants) + back(held, {x: gradient}, take)

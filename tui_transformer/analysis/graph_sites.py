@@ -16,7 +16,7 @@ from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import FEATURES, NEURONS
 from tui_transformer.errors import InputError
-from tui_transformer.records import dataclass, field, replace
+from tui_transformer.records import replace
 
 ERROR = ".error"
 
@@ -25,68 +25,35 @@ READ: Mapping[type[Any], int] = {ops.Gate: 1, ops.ClampedGate: 1, Function: 0}
 """Which input of what makes an activation is the product that its neurons read; the other is a gate."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The neurons of a feed-forward layer, or of one of its experts with its column of the shares.
-
-    Attributes:
-        product, active, hidden: What they write, what they are, what they read.
-        through: The product, and the steps from there to the layer.
-    """
-
-    product: Step
-    active: Step
-    hidden: Step
-    through: tuple[str, ...]
-    shares: str
-    expert: int
-
-    def units(self, layer: str, tokens: Host, numbers: Host) -> Units:
-        """Some of them, which are taken where the layer is written."""
-        place, active, hidden = self.product.sublayer, self.active.name, self.hidden.name
-        units = Units("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers)
-        return replace(units, through=self.through, shares=self.shares, expert=self.expert)
-
-
-@dataclass(eq=False)
 class Sites:
-    """The sites that lead to the logits, found on the way back through the program."""
+    """The sites behind a step, `found` on the way back through the program: those that lead to the logits."""
 
-    held: Held
-    heads: bool
-    neurons: int
-    found: dict[str, Site] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        program = self.held.program
-        self._embeddings = {_computed(program, step): each for each, (step,) in SENDERS["embedding"](program).items()}
-        self._contexts = {step: place for place, (step,) in HEADS(program).items()} if self.heads else {}
+    def __init__(self, held: Held, start: str, *, heads: bool, neurons: int) -> None:
+        self.held, self.neurons, self.found = held, neurons, dict[str, Site]()
+        program = held.program
+        errors = (name for name in program.by_name if _is_error(program, name))
+        self._rows = {name: Rows("error", name.removesuffix(ERROR), name, (name,), reads=False) for name in errors}
+        for place, (name,) in HEADS(program).items() if heads else ():
+            self._rows[name] = Rows("head", place, name, (name,))
+        for place, (step,) in SENDERS["embedding"](program).items():
+            name = _computed(program, step)
+            self._rows[name] = Rows("embedding", place, name, (name,), reads=False)
         layers = (f"{place}.output" for place in SENDERS["feed_forward"](program))
         self._layers = {name for name in layers if name in program.by_name}
-
-    def reach(self, names: Sequence[str]) -> None:
-        """Find the sites behind some steps, and those behind what they read."""
-        waiting = [name for name in names if name in self.held.program.by_name]
+        waiting, seen = [start], set[str]()
         while waiting:
             name = waiting.pop()
-            if name not in self._seen:
-                self._seen.add(name)
-                waiting += [each for each in self._behind(name) if each in self.held.program.by_name]
+            if name in program.by_name and name not in seen:
+                seen.add(name)
+                waiting += self._behind(name)
 
     def _behind(self, name: str) -> Sequence[str]:
         """The steps before a step; where a site is there, those that it reads."""
         program = self.held.program
         step = program.by_name[name]
-        if name in self._embeddings:
-            self.found[name] = Rows("embedding", self._embeddings[name], name, (name,), reads=False)
-            return ()
-        if name in self._contexts:
-            self.found[name] = Rows("head", self._contexts[name], name, (name,))
-            return followed(program, step) or ()
-        if _is_error(program, name):
-            self.found[name] = Rows("error", name.removesuffix(ERROR), name, (name,), reads=False)
-            return ()
+        if name in self._rows:
+            site = self.found[name] = self._rows[name]
+            return (followed(program, step) or ()) if site.reads else ()
         if name in self._layers and not _made_of_features(program, name):
             return self._layer(step)
         if reads_features(program, step):
@@ -118,11 +85,11 @@ class Sites:
             kind: Kind = "feed_forward" if reads else "error"
             self.found[step.name] = Rows(kind, place, step.name, (step.name,), reads=reads)
             return outside
-        units = tuple(self._strongest(step, parts))
+        units = tuple(self._strongest(parts))
         for each in units:
             self.found[each.step] = each
         self.found[f"{step.name} rest"] = Rows("error", place, step.name, (step.name,), reads=False, units=units)
-        return [inner(part.hidden).inputs[0] for part in parts]
+        return [inner(self.held.program.by_name[part.encoder]).inputs[0] for part in parts]
 
     def _inside(self, step: Step) -> tuple[str, ...]:
         """What a feed-forward layer reads from outside, where all in it can be followed; else nothing."""
@@ -139,8 +106,11 @@ class Sites:
             waiting += [each for each in before if each in program.by_name]
         return tuple(outside)
 
-    def _parts(self, step: Step, after: tuple[str, ...] = ()) -> list[_Part]:
-        """Where the neurons of a layer are, one or of every expert; none where something in it is made otherwise."""
+    def _parts(self, step: Step, after: tuple[str, ...] = ()) -> list[Units]:
+        """The neurons of a layer, or of every expert, none of them chosen; [] where something is made otherwise.
+
+        They go `through` their product and the steps `after` it to the layer, where they are taken.
+        """
         program, weighted, through = self.held.program, ops.WeightedExperts, (step.name, *after)
         sources = [program.by_name[name] for name in step.inputs if name in program.by_name]
         if isinstance(step.op, ops.Add) and all(isinstance(each.op, weighted) for each in sources):
@@ -154,7 +124,7 @@ class Sites:
         known = [part for part in parts if part is not None]
         return known if len(known) == len(parts) else []
 
-    def _part(self, product: Step, after: tuple[str, ...], shares: str = "", expert: int = 0) -> _Part | None:
+    def _part(self, product: Step, after: tuple[str, ...], shares: str = "", expert: int = 0) -> Units | None:
         """With the product whose columns are what neurons read."""
         program, own = self.held.program, inner(product)
         before = program.by_name.get(own.inputs[0])
@@ -165,9 +135,11 @@ class Sites:
         hidden = None if place is None else program.by_name[before.inputs[place]]
         if hidden is None or not isinstance(inner(hidden).op, ops.Linear):
             return None
-        return _Part(product, before, hidden, (product.name, *after), shares, expert)
+        through = (product.name, *after)
+        units = Units("neuron", product.sublayer, before.name, through[-1:], hidden.name, through=through)
+        return replace(units, shares=shares, expert=expert)
 
-    def _strongest(self, step: Step, parts: Sequence[_Part]) -> Iterator[Units]:
+    def _strongest(self, parts: Sequence[Units]) -> Iterator[Units]:
         """The neurons that write most at every token, share · |a| ‖W₂ row‖ (of a layer that is no expert, share 1)."""
         found = [self._candidates(part) for part in parts]
         which = np.repeat(np.arange(len(parts)), [len(sizes) for *_, sizes in found])
@@ -179,18 +151,19 @@ class Sites:
             own = kept[which[kept] == i]
             own = own[np.lexsort((numbers[own], tokens[own]))]
             if len(own):
-                yield part.units(step.name, tokens[own], numbers[own])
+                yield replace(part, tokens=tokens[own], numbers=numbers[own])
 
-    def _candidates(self, part: _Part) -> tuple[Host, Host, Host]:
+    def _candidates(self, part: Units) -> tuple[Host, Host, Host]:
         """Tokens, numbers and sizes of the neurons of a part that may be among them: so many a token."""
-        held, shares = self.held, np.ones(len(self._values(part.active.name)))
+        held, values = self.held, self._values(part.step)
+        shares = np.ones(len(values))
         if part.shares:
             shares = np.abs(self._values(part.shares)[:, part.expert])
         rows = np.flatnonzero(shares)
         if not len(rows):  # the weights of an expert that no token chose are not read
             return rows, rows, np.zeros(0)
-        values = self._values(part.active.name)[rows]
-        lengths = np.linalg.norm(held.backend.to_host(held.value(part.product.inputs[1])).astype(np.float64), axis=1)
+        values, weight = values[rows], held.program.by_name[part.through[0]].inputs[1]
+        lengths = np.linalg.norm(held.backend.to_host(held.value(weight)).astype(np.float64), axis=1)
         sizes = np.abs(values) * lengths * shares[rows, None]
         numbers = np.argsort(-sizes, axis=1, kind="stable")[:, : self.neurons]
         at = np.repeat(np.arange(len(rows)), numbers.shape[1]), numbers.reshape(-1)

@@ -22,7 +22,7 @@ from typing import Any
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
-from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.backend import Array
 from tui_transformer.engine.edits import Change, changes_of, of_sentence
 from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.ops.attention import grouped
@@ -30,28 +30,18 @@ from tui_transformer.engine.ops.norms import Norm
 from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.targets import is_context
 from tui_transformer.engine.trace import Trace
-from tui_transformer.records import dataclass, field, replace
+from tui_transformer.records import replace
 
 UNHELD = (ops.Sigmoid, ops.LayerNormByHead, ops.RmsNormOfHeads)
 """Of kinds that are followed, these are not: what they are of is held."""
 
 
-@dataclass(frozen=True, eq=False)
 class Held:
     """A sentence with what is not linear held fast, each factor made once. Arrays are on the device of the trace."""
 
-    trace: Trace
-    _factors: dict[str, Array] = field(default_factory=dict)
-
-    @property
-    def program(self) -> Program:
-        """That of the trace."""
-        return self.trace.program
-
-    @property
-    def backend(self) -> Backend:
-        """That of the trace."""
-        return self.trace.backend
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.program, self.backend = trace, trace.program, trace.backend
+        self._factors = dict[str, Array]()
 
     def value(self, name: str) -> Array:
         """A step (with a batch axis of 1), weight or input."""
@@ -191,10 +181,6 @@ def _from_size(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
         yield held.backend.xp.broadcast_to(gradient.mean(axis=-1, keepdims=True), gradient.shape)
 
 
-def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array | None]:
-    yield step.op.backward(held.backend, gradient, None, *map(held.value, step.inputs))[0]
-
-
 Inputs = Callable[[Step], tuple[str, ...]]
 Back = Callable[[Held, Step, Array], Iterable[Array | None]]
 
@@ -224,7 +210,10 @@ STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
     ops.WeightedExperts: (_BUT_FIRST, _weighted),
     ops.ToSize: (_FIRST, _to_size),
     ops.FromSize: (lambda step: step.inputs if getattr(step.op, "centred", False) else step.inputs[:1], _from_size),
-    ops.Pool: (_FIRST, _pooled),
+    ops.Pool: (
+        _FIRST,
+        lambda held, step, gradient: step.op.backward(held.backend, gradient, None, *map(held.value, step.inputs))[:1],
+    ),
     Function: (_FIRST, _share),
 }
 """Which inputs are followed, and their gradients in that order from that of the result; None where nothing comes."""
@@ -302,7 +291,9 @@ def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Ar
             continue
         gradient = _through_edits(held, step, gradient, constants)
         assert entry is not None  # noqa: S101 - the sites were found on the same way
-        gradient, plain = _chosen(held, step, gradient), inner(step)
+        if isinstance(step.op, ops.OfExpert):  # rows of tokens that have not chosen it are 0 whatever is read
+            gradient = gradient * (held.value(step.inputs[-1])[..., step.op.expert, None] != 0.0)
+        plain = inner(step)
         for name, sign in _beside(held, plain):
             constants += sign * _constant(held, name, gradient)
         for name, part in zip(followed(program, step) or (), entry[1](held, plain, gradient), strict=True):
@@ -325,13 +316,6 @@ def _beside(held: Held, step: Step) -> list[tuple[str, float]]:
     if change is None or not held.edits(change.name):
         return alone
     return [*((name, 1.0) for name in step.inputs), *((name, -1.0) for name in change.inputs[:2])]
-
-
-def _chosen(held: Held, step: Step, gradient: Array) -> Array:
-    """Of a step of an expert, the rows of tokens that chose it: the others are 0 whatever is read."""
-    if not isinstance(step.op, ops.OfExpert):
-        return gradient
-    return gradient * (held.value(step.inputs[-1])[..., step.op.expert, None] != 0.0)
 
 
 def _constant(held: Held, name: str, part: Array) -> Array:
