@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -193,22 +194,15 @@ class Graph:
         # Viewers show nodes up to a share of influence: the last that pruning needs goes beyond its threshold.
         pruned = [node.kind not in ("embedding", "logit") for node in self.nodes]
         shown_to = max(self.thresholds[0], self.cumulative[pruned].max(initial=0.0))
-        labels = labels or {}
-        style = _style([*(word for words in self.words.values() for word in words), *self.answers.values()])
-        # circuit-tracer's viewer lays out no single column, and leaves out what is at over two thirds of the tokens.
-        starts, prompt = dict[str, int](), [""] if sum(map(len, self.words.values())) == 1 else list[str]()
-        for stack, words in self.words.items():
-            starts[stack] = len(prompt)
-            prompt += _plain(words, style)
-        file = _File(self, labels, starts, tuple(prompt), style)
+        file = _File(self, labels or {})
         ids = [file.name(node) for node in self.nodes]
         return {
             "metadata": {
                 "slug": re.sub(r"[^\w.-]+", "-", slug, flags=re.ASCII),  # Neuronpedia takes no others
                 "scan": self.title,
                 "transcoder_list": [],
-                "prompt_tokens": prompt,
-                "prompt": "".join(prompt),
+                "prompt_tokens": file.prompt,
+                "prompt": "".join(file.prompt),
                 "node_threshold": float(shown_to),
                 "schema_version": 1,  # the numbers of features are paired; without it they are taken for older ones
                 "info": {"generator": {"name": "tui-transformer"}},
@@ -255,6 +249,9 @@ TYPES: Mapping[Kind, str] = {
 INDEX, MOST_OF_INDEX = "graph-metadata.json", 64 << 20
 """The list of graphs in a folder, and how many bytes it has at most."""
 
+STYLES: Mapping[str, Style] = {"Ġ": "bytes", "▁": "marked spaces"}
+"""How pieces mark the space before them; whole words do not."""
+
 OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature")
 """Kinds with numbers below 0; the error of a layer has −1, as in circuit-tracer."""
 
@@ -274,17 +271,19 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
     write_whole(path, f"{text}\n".encode("utf-8", errors="backslashreplace"))
 
 
-@dataclass(eq=False)
 class _File:
     """Names and nodes of a graph's file."""
 
-    graph: Graph
-    labels: Mapping[int, str]
-    starts: Mapping[str, int]
-    prompt: tuple[str, ...]
-    style: Style | None
-
-    def __post_init__(self) -> None:
+    def __init__(self, graph: Graph, labels: Mapping[int, str]) -> None:
+        self.graph, self.labels = graph, labels
+        every = "".join(chain(*graph.words.values(), graph.answers.values()))
+        self.style = next((style for mark, style in STYLES.items() if mark in every), None)
+        # circuit-tracer's viewer lays out no single column, and leaves out what is at over two thirds of the tokens.
+        self.prompt = [""] if sum(map(len, graph.words.values())) == 1 else list[str]()
+        self.starts = dict[str, int]()
+        for stack, words in graph.words.items():
+            self.starts[stack] = len(self.prompt)
+            self.prompt += _plain(words, self.style)
         self.rows, self.several = dict[str, int](), dict[tuple[Kind, int], list[str]]()
         for node in self.graph.nodes:
             if node.kind != "logit" and node.place not in self.rows:
@@ -362,12 +361,6 @@ class _File:
             return f'Emb: "{self.prompt[self.at(node)]}"'
         own = self.labels.get(node.number or 0) if node.kind == "feature" else None
         return own or f"{node.place}{'' if node.number is None else f' {node.number}'} {node.kind}"
-
-
-def _style(words: Iterable[str]) -> Style | None:
-    """How pieces mark the space before them; None of whole words."""
-    styles: Mapping[str, Style] = {"Ġ": "bytes", "▁": "marked spaces"}
-    return next((style for mark, style in styles.items() if any(mark in word for word in words)), None)
 
 
 def _plain(words: Sequence[str], style: Style | None) -> Iterator[str]:
