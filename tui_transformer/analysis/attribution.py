@@ -245,14 +245,20 @@ class _Walk:
             yield self._whole(name, direction)
 
     def _of_words(self, step: Step, direction: Host) -> Iterator[Term]:
-        tokens = np.flatnonzero(direction).tolist()
-        columns = (direction[token] * self._column(step, token) for token in tokens)
-        yield from self.of(step.inputs[0], sum(columns, np.zeros(self.trace.program.shape(step.inputs[0])[-1])))
-        for bias in step.inputs[2:]:
-            values = (
-                direction[token] * in_float64(self.trace, bias, (range(token, token + 1),))[0] for token in tokens
-            )
-            yield Term(bias, "bias", None, float(sum(values)))
+        source, weight, *biases = step.inputs
+        rows, columns = map(range, self.trace.program.shape(weight))
+        toward, constants = np.zeros(self.trace.program.shape(source)[-1]), np.zeros(len(biases))
+        for token in np.flatnonzero(direction).tolist():
+            at = range(token, token + 1)
+            if isinstance(step.op, Unembed):
+                vector = in_float64(self.trace, weight, (at, columns)) * step.op.scale
+            else:
+                vector = in_float64(self.trace, weight, (rows, at))
+            toward += direction[token] * vector.reshape(-1)
+            constants += [direction[token] * in_float64(self.trace, bias, (at,))[0] for bias in biases]
+        yield from self.of(source, toward)
+        for bias, value in zip(biases, constants.tolist(), strict=True):
+            yield Term(bias, "bias", None, value)
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"
@@ -327,12 +333,3 @@ class _Walk:
             return in_float64(self.trace, name)
         region = whole(shape) if len(shape) == 1 else (range(self.row, self.row + 1), range(shape[-1]))
         return np.asarray(self.trace.window(name, region, self.item), np.float64).reshape(-1)
-
-    def _column(self, step: Step, token: int) -> Host:
-        """The vector that the row before the logits is multiplied with for a token."""
-        weight, at = step.inputs[1], range(token, token + 1)
-        shape = self.trace.program.shape(weight)
-        if isinstance(step.op, Unembed):
-            row: Host = in_float64(self.trace, weight, (at, range(shape[1])))[0]
-            return row * step.op.scale
-        return in_float64(self.trace, weight, (range(shape[0]), at))[:, 0]

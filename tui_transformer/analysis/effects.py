@@ -236,10 +236,13 @@ def _measuring(
 
     def on_answer(edited: Trace, items: range) -> list[Effect]:
         has_words = name == trace.program.logits
-        sums, of_rows = np.zeros((len(items), 2)), _change_of_shares if has_words else _change_of_states
+        sums = np.zeros((len(items), 2))
         for part, rows in edited.blocks(name, region, None, before):
-            old = read_before(part)
-            sums += [of_rows(old, rows[each].astype(np.float64)) for each in items]
+            old, new = read_before(part), (rows[each].astype(np.float64) for each in items)
+            if has_words:
+                sums += [_change_of_shares(old, each) for each in new]
+            else:
+                sums += [(np.square(each - old).sum(), np.square(old).sum()) for each in new]
         if has_words:
             return [Effect(change, max(divergence, 0.0)) for change, divergence in sums.tolist()]
         return [Effect(relative=math.sqrt(moved / size) if size else float(moved > 0)) for moved, size in sums.tolist()]
@@ -253,10 +256,6 @@ def _change_of_shares(old: Host, new: Host) -> tuple[float, float]:
     likely = before.argmax(axis=-1, keepdims=True)
     change = np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)
     return float(change.sum()), float(divergences(before, after).sum())
-
-
-def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
-    return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
 def _changed(trace: Trace, edits: Iterable[Change]) -> frozenset[str]:

@@ -194,21 +194,17 @@ def _frozen(trace: Trace, program: Program, copies: int, changed: Mapping[str, H
 # By patching
 
 
-@dataclass(eq=False)
 class _Straight:
     """What receivers become where each of some senders, of the same steps, has the values of another sentence.
 
     The `trace` is a batch of these senders, of the steps that lead straight to the receivers.
     """
 
-    trace: Trace
-    before: Watch | None
-    last: tuple[str, Region, Host] | None = None
-
-    @classmethod
-    def of(
-        cls, trace: Trace, other: Trace, senders: Sequence[Node], receivers: frozenset[str], before: Watch | None
-    ) -> _Straight:
+    def __init__(
+        self, trace: Trace, other: Trace, senders: Sequence[Node], receivers: frozenset[str], before: Watch | None
+    ) -> None:
+        self.before = before
+        self.last: tuple[str, Region, Host] = "", (), np.zeros(0)
         program, changed = straight(trace.program, senders[0].steps, receivers), dict[str, Host]()
         for name in program.givens.keys() & senders[0].steps:
             values = np.repeat(trace.backend.to_host(trace.array(name)), len(senders), axis=0)
@@ -218,11 +214,10 @@ class _Straight:
                         region = part.region(trace.program, name)
                         own[slices(region)[1:]] = other.window(name, region)
             changed[name] = values
-        frozen = _frozen(trace, program, len(senders), changed)
-        frozen.keep(name for name in receivers & program.by_name.keys() if not program.step(name).windowed)
-        if frozen.plan.names:
-            frozen.compute(frozen.plan.names, before)
-        return cls(frozen, before)
+        self.trace = _frozen(trace, program, len(senders), changed)
+        self.trace.keep(name for name in receivers & program.by_name.keys() if not program.step(name).windowed)
+        if self.trace.plan.names:
+            self.trace.compute(self.trace.plan.names, before)
 
     def patches(self, receiver: Node, trace: Trace, number: int) -> list[Patch]:
         """What gives a receiver the values that it has by a sender; none where that does not reach it.
@@ -241,7 +236,7 @@ class _Straight:
         ]
 
     def _values(self, number: int, name: str, region: Region) -> Host:
-        if self.last is None or self.last[:2] != (name, region):
+        if self.last[:2] != (name, region):
             values = np.empty((self.trace.batch, *map(len, region)), self.trace.backend.dtype)
             for piece, part in self.trace.blocks(name, region, None, self.before):
                 values[within(piece, region)] = part
@@ -265,7 +260,7 @@ def _patched(
         ways: dict[int, tuple[_Straight, int]] = {}
         for _, alike in groupby(some, lambda i: senders[i].steps):
             same = list(alike)
-            way = _Straight.of(trace, other, [senders[i] for i in same], targets, before)
+            way = _Straight(trace, other, [senders[i] for i in same], targets, before)
             ways |= {i: (way, number) for number, i in enumerate(same)}
         for j, receiver in enumerate(receivers):
             patches = (((i, j), way.patches(receiver, trace, at)) for i, (way, at) in ways.items())
