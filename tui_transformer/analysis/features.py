@@ -11,7 +11,7 @@ Bricken et al. 2023, "Towards Monosemanticity", §"Feature effects"; Elhage et a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tui_transformer.analysis.measurable import at_least, logits_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import FEATURES, KINDS
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
@@ -104,7 +104,7 @@ def active_features(
     wrong = next((feature for feature in wanted if not 0 <= feature < count), None)
     if wrong is not None:
         raise InputError(f"there is no feature {wrong}: features are 0 to {count - 1}")
-    return _in_blocks(trace, own, tokens, top, wanted, item)
+    return _of_tokens(trace, own, tokens, top, wanted, item)
 
 
 def _place(program: Program, at: str | None) -> str:
@@ -119,68 +119,40 @@ def _place(program: Program, at: str | None) -> str:
     return own
 
 
-def _in_blocks(
+def _of_tokens(
     trace: Trace, at: str, tokens: range, top: int, wanted: Sequence[int], item: int
 ) -> Iterator[ActiveFeatures]:
-    """Token by token, as many read together as fit into a block; what all features write without its bias."""
-    program = trace.program
-    sized = next(_sizes(program, at), None)
-    product = _product(program, at)
+    """Token by token, as many read together as fit into a block."""
+    program, place = trace.program, f"{at}.reconstruction"
+    product = program.by_name.get(f"{place}.written") or program.step(place)
+    (weight, *biases), width = product.inputs[1:], product.shape[-1]
+    sizes = (step for step in program.steps if isinstance(step.op, FromSize) and step.name.startswith(place))
+    sized = next(sizes, None)  # where what is written is taken back to the size of what was read
     names = [at + FEATURES, f"{at}.error", program.step(f"{at}.error").inputs[0], product.name]
     names += () if sized is None else [sized.inputs[1]]
-    bias = sum(in_float64(trace, name, (range(product.shape[-1]),)) for name in product.inputs[2:])
+    bias = sum(in_float64(trace, name, (range(width),)) for name in biases)
     height = max(1, trace.block // program.shape(at + FEATURES)[-1])
-    for start in range(tokens.start, tokens.stop, height):
-        some = range(start, min(start + height, tokens.stop))
-        regions = {name: (some, range(program.shape(name)[-1])) for name in names}
-        blocks = {name: np.asarray(trace.window(name, region, item), np.float64) for name, region in regions.items()}
-        blocks[product.name] = blocks[product.name] - bias
-        for row, token in enumerate(some):
-            yield _of_token(trace, at, token, {name: block[row] for name, block in blocks.items()}, top, wanted)
-
-
-def _of_token(
-    trace: Trace, at: str, token: int, row: Mapping[str, Host], top: int, wanted: Sequence[int]
-) -> ActiveFeatures:
-    values = row[at + FEATURES]
-    order = np.argsort(-np.abs(values), kind="stable")
-    order = order[values[order] != 0.0]
-    chosen = np.array(wanted, dtype=np.int64) if wanted else order[:top]
-    error, y = row[f"{at}.error"], row[trace.program.step(f"{at}.error").inputs[0]]
-    rows, own = _written(trace, at, row, values, chosen)
-    size = float(np.linalg.norm(y)) or np.nan
-    left = np.linalg.norm(error + own - np.cumsum(rows, axis=0), axis=1) / size
-    ranks = {int(feature): rank for rank, feature in enumerate(order, 1)}
-    found = (
-        ActiveFeature(number, ranks.get(number, 0), float(values[number]), float(rest))
-        for number, rest in zip(chosen.tolist(), left, strict=True)
-    )
-    return ActiveFeatures(at, token, len(order), float(np.linalg.norm(error)) / size, tuple(found), rows)
-
-
-def _written(trace: Trace, at: str, row: Mapping[str, Host], values: Host, chosen: Host) -> tuple[Host, Host]:
-    """What the chosen features write, features × d, and what all features of the place do."""
-    product = _product(trace.program, at)
-    weight, width = product.inputs[1], product.shape[-1]
-    rows = [in_float64(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
-    written = np.array(rows).reshape(-1, width) * values[chosen][:, None]
-    own = row[product.name]
-    sized = next(_sizes(trace.program, at), None)
-    if sized is None:
-        return written, own
-    x = row[sized.inputs[1]][None]
-    none = sized.op.forward(EXACT, np.zeros_like(x), x)
-    return sized.op.forward(EXACT, written, x) - none, (sized.op.forward(EXACT, own[None], x) - none)[0]
-
-
-def _product(program: Program, at: str) -> Step:
-    return program.by_name.get(f"{at}.reconstruction.written") or program.step(f"{at}.reconstruction")
-
-
-def _sizes(program: Program, at: str) -> Iterator[Step]:
-    """Where what is written is taken back to the size of what was read."""
-    steps = (step for step in program.steps if isinstance(step.op, FromSize))
-    return (step for step in steps if step.name.startswith(f"{at}.reconstruction"))
+    for some in (tokens[start : start + height] for start in range(0, len(tokens), height)):
+        regions = ((name, (some, range(program.shape(name)[-1]))) for name in names)
+        blocks = (np.asarray(trace.window(name, region, item), np.float64) for name, region in regions)
+        for token, values, error, y, own, *read in zip(some, *blocks, strict=True):
+            order = np.argsort(-np.abs(values), kind="stable")
+            order = order[values[order] != 0.0]
+            chosen = np.array(wanted, dtype=np.int64) if wanted else order[:top]
+            rows = [in_float64(trace, weight, (range(i, i + 1), range(width)))[0] for i in chosen.tolist()]
+            written, every = np.array(rows).reshape(-1, width) * values[chosen][:, None], own - bias
+            if sized is not None:
+                x = read[0][None]
+                none = sized.op.forward(EXACT, np.zeros_like(x), x)
+                written, every = (sized.op.forward(EXACT, each, x) - none for each in (written, every[None]))
+            size = float(np.linalg.norm(y)) or np.nan
+            left = np.linalg.norm(error + every - np.cumsum(written, axis=0), axis=1) / size
+            ranks = {int(feature): rank for rank, feature in enumerate(order, 1)}
+            found = (
+                ActiveFeature(number, ranks.get(number, 0), float(values[number]), float(rest))
+                for number, rest in zip(chosen.tolist(), left, strict=True)
+            )
+            yield ActiveFeatures(at, token, len(order), float(np.linalg.norm(error)) / size, tuple(found), written)
 
 
 def feature_words(
