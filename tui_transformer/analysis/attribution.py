@@ -234,7 +234,10 @@ class _Walk:
         elif isinstance(step.op, Linear):
             yield from self._of_matrix(step, direction)
         elif isinstance(step.op, FromSize):
-            yield from self._of_size(step, direction)
+            x = self.line(step.inputs[1])[None]  # what the dictionary read: its mean, and its size
+            mean, moved = (step.op.forward(EXACT, np.full_like(x, value), x)[0] for value in (0.0, 1.0))
+            yield from self.of(step.inputs[0], direction * float(moved[0] - mean[0]))
+            yield Term(step.name, "layer", None, float(mean @ direction))
         elif self.neurons and isinstance(step.op, WeightedExperts):
             shares = self.line(step.inputs[0])
             for expert in map(int, np.flatnonzero(shares)):
@@ -274,7 +277,7 @@ class _Walk:
             yield Term(bias, "bias", None, float(self.line(bias) @ direction))
 
     def _of_matrix(self, step: Step, direction: Host) -> Iterator[Term]:
-        """The heads, neurons or features that a matrix reads, and its bias; all of it where it reads none of them."""
+        """The heads, neurons or active features that a matrix reads, and its bias; all of it where it reads none."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
         change = None if before is None else changes(self.trace.program, before)
@@ -289,7 +292,10 @@ class _Walk:
             toward = in_float64(self.trace, weight) @ direction
             yield from (term for name in change.inputs[:2] for term in self.of(name, toward))
         elif read == FEATURE:
-            yield from self._of_features(step, direction)
+            values, columns = self.line(source), range(step.shape[-1])
+            for feature in map(int, np.flatnonzero(values)):
+                row = in_float64(self.trace, weight, (range(feature, feature + 1), columns))[0]
+                yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
         elif before is not None and isinstance(before.op, MergeHeads):
             yield from self._of_heads(source, before.inputs[0], in_float64(self.trace, weight) @ direction)
         elif self.neurons and read == NEURONS:
@@ -310,21 +316,6 @@ class _Walk:
         yield from (Term(heads, "head", i, float(value)) for i, value in enumerate(written))
         if left is not None:
             yield Term(side_by_side, "edit", None, float(self.line(side_by_side) @ direction - written.sum()))
-
-    def _of_features(self, step: Step, direction: Host) -> Iterator[Term]:
-        """The active features."""
-        source, weight, *_ = step.inputs
-        values, columns = self.line(source), range(step.shape[-1])
-        for feature in map(int, np.flatnonzero(values)):
-            row = in_float64(self.trace, weight, (range(feature, feature + 1), columns))[0]
-            yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
-
-    def _of_size(self, step: Step, direction: Host) -> Iterator[Term]:
-        """What is taken back to the size and the mean of what a dictionary read."""
-        x = self.line(step.inputs[1])[None]
-        mean, moved = (step.op.forward(EXACT, np.full_like(x, value), x)[0] for value in (0.0, 1.0))
-        yield from self.of(step.inputs[0], direction * float(moved[0] - mean[0]))
-        yield Term(step.name, "layer", None, float(mean @ direction))
 
     def line(self, name: str) -> Host:
         """The row of a step, or a weight, in float64."""

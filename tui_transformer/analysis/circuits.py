@@ -120,9 +120,13 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
         query, key, value, output = (_weight(trace, _matrix(trace, attention, part)) for part in PARTS)
         groups = trace.program.shape(f"{attention.sublayer}.key")[0]
         widths = query.shape[1] // heads, value.shape[1] // groups
+        ops = (trace.program.step(f"{attention.sublayer}.{product}").op for product in ("scores", "context"))
+        readers = [getattr(op, "of", op) for op in ops]  # in a broken model multiplied by a number
         for head in range(heads):
             own = head * widths[0]
-            keys, values = (_read_by(attention, trace, each, head, groups) for each in ("scores", "context"))
+            keys, values = (
+                op.head_read(head, groups) if isinstance(op, OfHeads) else head * groups // heads for op in readers
+            )
             yield Circuit(
                 attention,
                 head,
@@ -131,13 +135,6 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
                 value[:, values * widths[1] : (values + 1) * widths[1]],
                 output[head * widths[1] : (head + 1) * widths[1]],
             )
-
-
-def _read_by(attention: Attention, trace: Trace, product: str, head: int, groups: int) -> int:
-    """Which of the key or value heads a head reads."""
-    op = trace.program.step(f"{attention.sublayer}.{product}").op
-    op = getattr(op, "of", op)  # in a broken model multiplied by a number
-    return op.head_read(head, groups) if isinstance(op, OfHeads) else head * groups // attention.heads
 
 
 def words_of(trace: Trace) -> Words:

@@ -229,8 +229,15 @@ class Graph:
         file = expanded(path)
         data = self.to_json(file.stem, labels)
         _write(file, data)
-        if is_file(file.with_name(INDEX)):
-            _enter(file.with_name(INDEX), data["metadata"])
+        index = file.with_name(INDEX)
+        if not is_file(index):
+            return
+        listed, metadata = read_json(index, MOST_OF_INDEX), data["metadata"]
+        graphs = listed.get("graphs")
+        if not isinstance(graphs, list) or not all(isinstance(each, dict) for each in graphs):
+            raise InputError(f'{index}: no list of graphs, which is {{"graphs": [{{…}}]}}')
+        others = [each for each in graphs if each.get("slug") != metadata["slug"]]  # an older one of its name
+        _write(index, {**listed, "graphs": [*others, metadata]})
 
 
 # The file for viewers
@@ -254,16 +261,6 @@ STYLES: Mapping[str, Style] = {"Ġ": "bytes", "▁": "marked spaces"}
 
 OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature")
 """Kinds with numbers below 0; the error of a layer has −1, as in circuit-tracer."""
-
-
-def _enter(index: Path, metadata: Mapping[str, Any]) -> None:
-    """Enter a graph into a folder's list, in the place of an older one of its name."""
-    listed = read_json(index, MOST_OF_INDEX)
-    graphs = listed.get("graphs")
-    if not isinstance(graphs, list) or not all(isinstance(each, dict) for each in graphs):
-        raise InputError(f'{index}: no list of graphs, which is {{"graphs": [{{…}}]}}')
-    others = [each for each in graphs if each.get("slug") != metadata["slug"]]
-    _write(index, {**listed, "graphs": [*others, metadata]})
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:

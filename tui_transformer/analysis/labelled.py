@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,23 +44,18 @@ def read_labelled(path: str | Path) -> Labelled:
     Raises:
         InputError: It is none of these, or has fewer than two texts.
     """
-    place = expanded(path)
+    place, pairs = expanded(path), list[tuple[str, str]]()
     try:
-        pairs = [*_pairs(place)]
+        for (label, text), where in read_pairs(place, (LABEL, TEXT), "," if place.suffix == ".csv" else "\t"):
+            if label is None or text is None:
+                raise InputError(f"{where}: there is no text and label") if where else ValueError("a cell is missing")
+            pairs.append((str(label), str(text)))
     except (ValueError, OSError, csv.Error) as error:
         raise InputError(f"{named(place)}: no texts with labels: write lines of a label, a tab and a text") from error
     if len(pairs) < 2:
         raise InputError(f"{named(place)}: there are no two texts with labels: write a label, a tab and a text a line")
     labels, texts = zip(*pairs, strict=True)
     return Labelled(texts, _numbers(labels))
-
-
-def _pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Labels and texts."""
-    for (label, text), where in read_pairs(path, (LABEL, TEXT), "," if path.suffix == ".csv" else "\t"):
-        if label is None or text is None:
-            raise InputError(f"{where}: there is no text and label") if where else ValueError("a cell is missing")
-        yield str(label), str(text)
 
 
 def _numbers(labels: Sequence[str]) -> tuple[str | int | float, ...]:

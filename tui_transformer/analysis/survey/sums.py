@@ -90,16 +90,11 @@ class Sums:
         return cls(Counts(), (), Moments.of(np.zeros((0, 0))), Examples.none(0, top), {})
 
     def __add__(self, other: Sums) -> Sums:
-        if self.places != other.places:
-            places = tuple(sorted({**dict(self.places), **dict(other.places)}.items()))
-            if places != self.places or places != other.places:
-                return self._spread(places)._plus(other._spread(places))
-        return self._plus(other)
-
-    def _plus(self, other: Sums) -> Sums:
-        sources = {**self.sources, **other.sources}
-        moments, examples = self.moments + other.moments, self.examples + other.examples
-        return Sums(self.counts + other.counts, self.places, moments, examples, sources).pruned()
+        alike = self.places == other.places
+        places = self.places if alike else tuple(sorted({**dict(self.places), **dict(other.places)}.items()))
+        one, two = self._spread(places), other._spread(places)
+        moments, examples = one.moments + two.moments, one.examples + two.examples
+        return Sums(self.counts + other.counts, places, moments, examples, {**self.sources, **other.sources}).pruned()
 
     def pruned(self) -> Sums:
         """Without the texts that are no example any more."""
