@@ -123,22 +123,17 @@ class Layer:
         dtype = x.dtype.type
         if self.centred:
             x = x - self.vector("decoder_bias", dtype)
-        z = self.pre_activations(x)
+        z = np.empty((len(x), self.count), dtype)
+        for start, stop in self.blocks(self.width):
+            np.matmul(x, self.parts["encoder"].rows(start, stop, dtype).T, out=z[:, start:stop])
+        norms = self.norms(dtype) if self.by_norm else 1.0
+        if self.by_norm:
+            z *= norms
         if "encoder_bias" in self.parts:
-            bias = self.vector("encoder_bias", dtype)
-            z += bias * self.norms(dtype) if self.by_norm else bias
+            z += self.vector("encoder_bias", dtype) * norms
         op, own = ACTIVATIONS[self.activation]
         features: Host = op(self).forward(numpy_backend(x.dtype.name), z, *(self.vector(name, dtype) for name in own))
         return features
-
-    def pre_activations(self, x: Host) -> Host:
-        """What the encoder makes of vectors, n × features, without its bias."""
-        out = np.empty((len(x), self.count), x.dtype)
-        for start, stop in self.blocks(self.width):
-            np.matmul(x, self.parts["encoder"].rows(start, stop, x.dtype.type).T, out=out[:, start:stop])
-        if self.by_norm:
-            out *= self.norms(x.dtype.type)
-        return out
 
     def norms(self, dtype: type[np.floating]) -> Host:
         """Lengths of the decoder's rows."""

@@ -17,7 +17,7 @@ features are changed, and then it is y with what the change writes. So e is y âˆ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -56,18 +56,17 @@ class PlacedFeatures:
 
     def beside(self, weights: Weights) -> Weights:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
-        stored = StoredFeatures(dict(self._stored()))
-        again = None if weights.again is None else partial(_again, weights.again, self)
-        own = Weights(weights.backend, stored.whole, file=stored, large=min(LARGE, MOST_HELD), most=MOST_HELD)
-        return weights.beside(own, stored.cells, again)
-
-    def _stored(self) -> Iterator[tuple[str, Cells]]:
+        cells = dict[str, Cells]()
         for number, (layer, spot) in enumerate(zip(self.features.layers, self.spots, strict=True)):
             for part, (name, across) in NAMES.items():
                 if part in layer.parts:
-                    yield f"{spot.name}.{name}", _cells(layer, part, across=across)
+                    cells[f"{spot.name}.{name}"] = _cells(layer, part, across=across)
             for place, written in enumerate(layer.writes, number + 1):
-                yield f"{self.spots[place].name}.{_from(number)}.weight", written.cells
+                cells[f"{self.spots[place].name}.{_from(number)}.weight"] = written.cells
+        stored = StoredFeatures(cells)
+        again = None if weights.again is None else partial(_again, weights.again, self)
+        own = Weights(weights.backend, stored.whole, file=stored, large=min(LARGE, MOST_HELD), most=MOST_HELD)
+        return weights.beside(own, cells, again)
 
 
 def _again(load: Callable[[], Any], placed: PlacedFeatures) -> Any:

@@ -95,7 +95,12 @@ def _connect(address: str, count: int | None) -> None:
     here: dict[str, Any] = {"num_cpus": count, "include_dashboard": False} if address == LOCAL else {}
     environment = {"env_vars": dict(ONE_THREAD)}
     ended = signal.getsignal(signal.SIGTERM)
-    _knock(address)
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
+    try:
+        if port.isdigit():  # where nothing answers, Ray would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"ray {address}: no cluster answers ({error}): start one, or give no address") from error
     try:
         with _silence():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment, **here)
@@ -119,16 +124,6 @@ def _silence() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-def _knock(address: str) -> None:
-    """Raise InputError where nothing answers at HOST:PORT: Ray would try for minutes."""
-    host, _, port = address.removeprefix(CLIENT).rpartition(":")
-    try:
-        if port.isdigit():
-            socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(f"ray {address}: no cluster answers ({error}): start one, or give no address") from error
 
 
 def _window(work: Batchwise, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
@@ -207,10 +202,7 @@ class Actor:
         self._work = work  # whose model is loaded when the first batch comes
 
     def __call__(self, rows: Any) -> dict[str, list[Any]]:
-        """The sums of each batch, and what went wrong."""
-        done = [collected(map(self._work.sums, [batch_of(bytes(batch))])) for batch in rows["batch"]]
-        return {
-            "number": list(rows["number"]),
-            "sums": [b"".join(sums) for sums, _ in done],
-            "failed": [failed for _, failed in done],
-        }
+        """The sums of a batch, and what went wrong."""
+        (batch,) = rows["batch"]
+        sums, failed = collected(map(self._work.sums, [batch_of(bytes(batch))]))
+        return {"number": list(rows["number"]), "sums": sums or [b""], "failed": [failed]}

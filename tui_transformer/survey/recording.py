@@ -87,7 +87,12 @@ def record(
     at_least(1, length=length)
     if workers is not None or ray is not None:
         model.weights.opened_again()
-    work = Recording(model, _own_names(model.program(2, 2), steps), min(length, model.config.max_length))
+    program = model.program(2, 2)
+    names = dict.fromkeys(program.step(each).name for wanted in steps for each in find(program.names, wanted))
+    if not names:
+        raise UsageError("there is no step to record: name one, as '0.output'")
+    work = Recording(model, tuple(names), min(length, model.config.max_length))
+    work.index("")  # InputError where a step has no rows of one shape, before the weights are read
     folder = expanded(out)
     make_folder(folder)
     store = _Store(folder, work.index(fingerprint(model, report)), report)
@@ -125,16 +130,6 @@ def fingerprint(model: Model, report: Report = silent) -> str:
             part = weights.part(name, shape, slice(start, start + height))
             digest.update(model.backend.to_host(part).tobytes())
     return digest.hexdigest()
-
-
-def _own_names(program: Program, steps: Sequence[str]) -> tuple[str, ...]:
-    """Steps by their own names, each once; InputError where one has no rows of one shape."""
-    names = [program.step(each).name for wanted in steps for each in find(program.names, wanted)]
-    if not names:
-        raise UsageError("there is no step to record: name one, as '0.output'")
-    for name in names:
-        _kept(program, name, "")
-    return tuple(dict.fromkeys(names))
 
 
 def _kept(program: Program, name: str, dtype: str) -> Kept:

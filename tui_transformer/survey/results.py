@@ -141,22 +141,17 @@ def read_results(path: Path) -> Results:
     if path.suffix == PARQUET:
         check_out(path)
     try:
-        results = _read(path)
+        if path.suffix == JSON:
+            data = read_json(path, LARGEST_JSON)
+            made = [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
+        else:
+            read, beside = TABLES[path.suffix][1], examples_path(path)
+            made = read(path, Row), read(beside, Example) if beside.is_file() else []
     except (ValueError, LookupError, TypeError, OSError, ArithmeticError, RuntimeError, csv.Error) as error:
         raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
-    if not results.rows:
+    if not made[0]:
         raise InputError(f"{shown_path(path)}: there is no row in it")
-    return results
-
-
-def _read(path: Path) -> Results:
-    if path.suffix == JSON:
-        data = read_json(path, LARGEST_JSON)
-        return Results.of(
-            [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
-        )
-    read, beside = TABLES[path.suffix][1], examples_path(path)
-    return Results.of(read(path, Row), read(beside, Example) if beside.is_file() else [])
+    return Results.of(*made)
 
 
 def examples_path(out: Path) -> Path:
