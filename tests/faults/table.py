@@ -172,8 +172,8 @@ FAULTS = (
     Fault(
         "a head reads the keys of a neighbour",
         "analysis/circuits.py",
-        "return op.head_read(head, groups)",
-        "return head % groups",
+        "op.head_read(head, groups) if",
+        "head % groups if",
         "tests/analysis/test_attribution.py::test_what_a_head_writes_is_its_part_of_the_attention[llama]",
     ),
     Fault(
