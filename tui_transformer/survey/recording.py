@@ -26,8 +26,7 @@ from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import find
-from tui_transformer.engine.program import Program, step_of_numbers
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.program import step_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_there, make_folder, write_whole, writing
 from tui_transformer.model import Model
@@ -92,12 +91,11 @@ def record(
     if not names:
         raise UsageError("there is no step to record: name one, as '0.output'")
     work = Recording(model, tuple(names), min(length, model.config.max_length))
-    work.index("")  # InputError where a step has no rows of one shape, before the weights are read
+    work.index("")  # may refuse a step, before the weights are read
     folder = expanded(out)
     make_folder(folder)
     store = _Store(folder, work.index(fingerprint(model, report)), report)
     items = (_item(model, number, text) for number, text in enumerate(texts))
-    store.skip(items)
     store.fill(work, items, spread_of(workers, ray))
     return Recorded.load(folder)
 
@@ -132,17 +130,6 @@ def fingerprint(model: Model, report: Report = silent) -> str:
     return digest.hexdigest()
 
 
-def _kept(program: Program, name: str, dtype: str) -> Kept:
-    """How a step is kept: which of its axes are the tokens, and the shape of the others."""
-    axes = step_of_numbers(program, name).axes
-    tokens = [axis for axis in axes if axis.sequence]
-    if len(tokens) > 1:
-        raise InputError(
-            f"{name} is tokens × tokens: texts of other lengths have other columns, and no rows of one shape"
-        )
-    return Kept(tokens[0].sequence if tokens else TEXTS, tuple(axis.size for axis in axes if not axis.sequence), dtype)
-
-
 @dataclass(frozen=True)
 class Recording:
     """What every worker does with a batch of texts: the values of steps, by their own names."""
@@ -157,12 +144,20 @@ class Recording:
         return self.model.backend.device
 
     def index(self, fingerprint: str) -> Index:
-        """The index of no text: what is kept, and of which model."""
+        """The index of no text: what is kept, and of which model; InputError where a step has no rows of one shape."""
         program, dtype = self.model.program(2, 2), self.model.backend.dtype.name
-        arrays = {name: _kept(program, name, dtype) for name in self.steps}
-        ids = {
-            program.axes(name)[0].sequence: name for name in program.givens if f".{name}".endswith(f".{IDS}")
-        }  # by the sequence of tokens
+        arrays = dict[str, Kept]()
+        for name in self.steps:
+            axes = step_of_numbers(program, name).axes
+            tokens = [axis.sequence for axis in axes if axis.sequence]
+            if len(tokens) > 1:
+                raise InputError(
+                    f"{name} is tokens × tokens: texts of other lengths have other columns, and no rows of one shape"
+                )
+            shape = tuple(axis.size for axis in axes if not axis.sequence)
+            arrays[name] = Kept(tokens[0] if tokens else TEXTS, shape, dtype)
+        given = (name for name in program.givens if f".{name}".endswith(f".{IDS}"))
+        ids = {program.axes(name)[0].sequence: name for name in given}
         sequences = sorted({kept.sequence for kept in arrays.values()})
         arrays |= {ids[each]: Kept(each, (), "int64") for each in sequences if each in ids}
         aliases = {alias: name for alias, name in program.aliases.items() if name in arrays}
@@ -172,35 +167,29 @@ class Recording:
     def sums(self, batch: Batch) -> bytes:
         """The rows of a batch and how many of each text, as an NPZ file; InputError where memory is short."""
         index = self.index("")
-        rows: dict[str, list[Host]] = {name: [] for name in index.arrays}
-        counts: dict[str, list[int]] = {sequence: [] for sequence in index.counts}
+        none = {name: np.zeros((0, *kept.shape), kept.dtype) for name, kept in index.arrays.items()}
         try:
-            for item in batch:
-                self._read(item.source, index, rows, counts)
+            texts = [self._read(item.source, index) or none for item in batch]
         except MemoryError as error:
             raise InputError("not enough memory: use fewer workers, or a smaller length") from error
-        file, none = io.BytesIO(), {name: np.zeros((0, *kept.shape), kept.dtype) for name, kept in index.arrays.items()}
-        arrays = {f"rows {name}": np.concatenate([none[name], *parts]) for name, parts in rows.items()}
-        arrays |= {f"counts {name}": np.array(each, np.int64) for name, each in counts.items()}
+        first = {kept.sequence: name for name, kept in index.arrays.items()}  # an array of each sequence
+        lengths = {sequence: [len(rows[first[sequence]]) for rows in texts] for sequence in index.counts}
+        arrays = {f"rows {name}": np.concatenate([rows[name] for rows in (none, *texts)]) for name in none}
+        arrays |= {f"counts {sequence}": np.array(each, np.int64) for sequence, each in lengths.items()}
+        file = io.BytesIO()
         np.savez(file, allow_pickle=False, **arrays)
         return file.getvalue()
 
-    def _traced(self, source: Source) -> Trace | None:
-        """The trace of a text; None of one without a token."""
-        if source.file == GIVEN:
-            ids = list(map(int, source.text.split()))[: self.length]
-            return self.model.trace(ids=ids, budget=0) if ids else None
-        encoding = encoded(self.model, source.text, self.length)
-        if not encoding.tokens:
-            return None
-        return self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
-
-    def _read(self, source: Source, index: Index, rows: dict[str, list[Host]], counts: dict[str, list[int]]) -> None:
-        trace = self._traced(source)
-        if trace is None:
-            for each in counts.values():
-                each.append(0)
-            return
+    def _read(self, source: Source, index: Index) -> dict[str, Host]:
+        """The rows of a text; none at all of one without a token."""
+        ids: Sequence[int] = list(map(int, source.text.split()))[: self.length] if source.file == GIVEN else ()
+        segments: Sequence[int] | None = None
+        if source.file != GIVEN:
+            encoding = encoded(self.model, source.text, self.length)
+            ids, segments = encoding.ids if encoding.tokens else (), encoding.segments
+        if not ids:
+            return {}
+        trace, rows = self.model.trace(ids=ids, segments=segments, budget=0), dict[str, Host]()
         values = trace.to_dict(self.steps)
         for name, kept in index.arrays.items():
             read = trace.givens[name][0] if name in trace.givens else values[name]
@@ -209,9 +198,8 @@ class Recording:
             read = np.moveaxis(read, places[0][0], 0)[real_tokens(trace, places[0][1])] if places else read[None]
             if read.shape[1:] != kept.shape:
                 raise InputError(f"{name} has rows of other shapes in texts of other lengths: it cannot be recorded")
-            rows[name].append(read)
-        for sequence, each in counts.items():
-            each.append(next(len(rows[name][-1]) for name, kept in index.arrays.items() if kept.sequence == sequence))
+            rows[name] = read
+        return rows
 
 
 class _Store:
@@ -223,7 +211,17 @@ class _Store:
         self._saved, self._digest, self._at = self.index, hashlib.blake2b(digest_size=16), time.monotonic()
         self._rows: dict[str, list[Host]] = {name: [] for name in self.index.arrays}
         self._open = False
-        self._take_up()
+        if not self.index.stops:
+            return
+        for left in folder.glob(".*.npy.????????"):  # of a run that was killed while it wrote
+            left.unlink(missing_ok=True)
+        data, number = Recorded(folder, self.index), len(self.index.stops) - 1
+        for name, parts in self._rows.items():  # those of the last file, if it is not full
+            rows = data[name]
+            parts.append(rows[int(rows.starts[number]) :])
+        self._open = self._size < SHARD
+        if not self._open:
+            self._rows = {name: [] for name in self._rows}
 
     def _known(self, empty: Index) -> Index:
         """What was recorded before; InputError where it is of something else."""
@@ -240,32 +238,15 @@ class _Store:
         counts = {name: list(each) for name, each in known.counts.items()}
         return replace(known, counts=counts, stops=list(known.stops))
 
-    def _take_up(self) -> None:
-        """The rows of the last file, if it is not full."""
-        if not self.index.stops:
-            return
-        for left in self._folder.glob(".*.npy.????????"):  # of a run that was killed while it wrote
-            left.unlink(missing_ok=True)
-        data, number = Recorded(self._folder, self.index), len(self.index.stops) - 1
-        for name in self._rows:
-            rows = data[name]
-            self._rows[name].append(rows[int(rows.starts[number]) :])
-        self._open = self._size < SHARD
-        if not self._open:
-            self._rows = {name: [] for name in self._rows}
-
     @property
     def _size(self) -> int:
         return sum(part.nbytes for parts in self._rows.values() for part in parts)
 
-    def skip(self, items: Iterator[Item]) -> None:
-        """Pass over the texts that are there; InputError where they are others."""
+    def fill(self, work: Recording, items: Iterator[Item], spread: Spread) -> None:
+        """Add what comes of texts behind those that are there; what is done is saved whatever happens."""
         add_texts(self._digest, islice(items, self.index.texts))
         if self.index.texts and self._digest.hexdigest() != self.index.digest:
             raise InputError(f"{shown_path(self._folder)} holds steps over other texts: name another folder")
-
-    def fill(self, work: Recording, items: Iterator[Item], spread: Spread) -> None:
-        """Add what comes of texts until there are no more; what is done is saved whatever happens."""
         try:
             with spread_out(work, batches(items), spread) as results:
                 for result in results:
