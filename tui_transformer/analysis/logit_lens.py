@@ -266,11 +266,21 @@ def fit_lens(
     """
     if isinstance(traces, Trace):
         raise UsageError("a lens is fitted on a list of traces: fit_lens([trace, …])")
-    sums: dict[int, _Sums] | None = None
+    sums: dict[int, Host] | None = None
     for number, trace in enumerate(traces, 1):
         report(f"lens · text {number:,}")
         lens = lens_of(trace.program)
-        sums = _no_sums(lens, trace, layers) if sums is None else sums
+        if sums is None:
+            for layer in sorted(layers or ()):
+                lens.behind(layer)
+            wanted = [depth.layer for depth in lens.depths[:-1] if layers is None or depth.layer in layers]
+            size = trace.program.shape(lens.state)[-1]
+            taken = 16 * size * size * len(wanted)
+            if taken > LARGEST:
+                raise InputError(
+                    f"a lens of {len(wanted)} layers of width {size:,} takes {taken / 2**30:.1f} GiB: name fewer layers"
+                )
+            sums = {layer: np.zeros((1 + size, 1 + 2 * size)) for layer in wanted}
         for item in range(trace.batch):
             _add(sums, lens, trace, item)
     if sums is None:
@@ -278,52 +288,12 @@ def fit_lens(
     maps = {}
     for layer, each in sums.items():
         report(f"lens · layer {layer}")
-        maps[layer] = each.fitted()
+        maps[layer] = _fitted(each)
     return maps
 
 
-class _Sums:
-    """Sums over tokens of one depth: Σ x, Σ (y − x), Σ xᵀx, Σ xᵀ(y − x)."""
-
-    def __init__(self, size: int) -> None:
-        self.x, self.moved, self.tokens = np.zeros(size), np.zeros(size), 0
-        self.squares, self.products = np.zeros((size, size)), np.zeros((size, size))
-
-    def add(self, x: Host, y: Host) -> None:
-        moved = y - x
-        self.tokens += len(x)
-        self.x += x.sum(axis=0)
-        self.moved += moved.sum(axis=0)
-        self.squares += x.T @ x
-        self.products += x.T @ moved
-
-    def fitted(self) -> Affine:
-        mean, shift = self.x / self.tokens, self.moved / self.tokens
-        spread = self.squares / self.tokens - np.outer(mean, mean)
-        ridge = float(np.trace(spread)) / self.tokens
-        if not np.isfinite(ridge):
-            raise InputError("the stream overflows: no lens can be fitted to it; try float64")
-        matrix: Host = np.zeros_like(spread)
-        if ridge > 0:
-            both = self.products / self.tokens - np.outer(mean, shift)
-            matrix = np.linalg.solve(spread + ridge * np.eye(len(mean)), both)
-        return Affine(mean, matrix, shift, self.tokens)
-
-
-def _no_sums(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
-    for layer in sorted(layers or ()):
-        lens.behind(layer)
-    wanted = [depth.layer for depth in lens.depths[:-1] if layers is None or depth.layer in layers]
-    size = trace.program.shape(lens.state)[-1]
-    taken = 16 * size * size * len(wanted)
-    if taken > LARGEST:
-        raise InputError(
-            f"a lens of {len(wanted)} layers of width {size:,} takes {taken / 2**30:.1f} GiB: name fewer layers"
-        )
-    return {layer: _Sums(size) for layer in wanted}
-
-
-def _add(sums: dict[int, _Sums], lens: Lens, trace: Trace, item: int) -> None:
+def _add(sums: dict[int, Host], lens: Lens, trace: Trace, item: int) -> None:
+    """Sums over tokens of each depth: those of (1, x) ᵀ (1, x, y − x)."""
     real = real_tokens(trace, trace.program.axes(lens.state)[0], item)
 
     def rows(name: str) -> Host:
@@ -331,6 +301,22 @@ def _add(sums: dict[int, _Sums], lens: Lens, trace: Trace, item: int) -> None:
 
     last = rows(lens.state)
     for layer, name in {depth.layer: depth.step for depth in lens.depths if depth.layer in sums}.items():
-        if len(sums[layer].x) != last.shape[1]:
+        if len(sums[layer]) != 1 + last.shape[1]:
             raise InputError("the traces are of different models: their streams have different widths")
-        sums[layer].add(rows(name), last)
+        x = rows(name)
+        read = np.column_stack([np.ones(len(x)), x])
+        sums[layer] += read.T @ np.column_stack([read, last - x])
+
+
+def _fitted(sums: Host) -> Affine:
+    tokens, size = int(sums[0, 0]), len(sums) - 1
+    _, mean, shift = np.split(sums[0] / tokens, [1, 1 + size])
+    _, squares, products = np.split(sums[1:] / tokens, [1, 1 + size], axis=1)
+    spread = squares - np.outer(mean, mean)
+    ridge = float(np.trace(spread)) / tokens
+    if not np.isfinite(ridge):
+        raise InputError("the stream overflows: no lens can be fitted to it; try float64")
+    matrix: Host = np.zeros_like(spread)
+    if ridge > 0:
+        matrix = np.linalg.solve(spread + ridge * np.eye(size), products - np.outer(mean, shift))
+    return Affine(mean, matrix, shift, tokens)
