@@ -119,8 +119,9 @@ class Layer:
 
     def encode(self, x: Host) -> Host:
         """The features of vectors, n × features."""
-        x = NORMALISATIONS[self.normalise](x)[0]
-        dtype = x.dtype.type
+        dtype, backend = x.dtype.type, numpy_backend(x.dtype.name)
+        if self.normalise != "none":
+            x = ops.ToSize(*NORMALISATIONS[self.normalise]).forward(backend, x)
         if self.centred:
             x = x - self.vector("decoder_bias", dtype)
         z = np.empty((len(x), self.count), dtype)
@@ -132,7 +133,7 @@ class Layer:
         if "encoder_bias" in self.parts:
             z += self.vector("encoder_bias", dtype) * norms
         op, own = ACTIVATIONS[self.activation]
-        features: Host = op(self).forward(numpy_backend(x.dtype.name), z, *(self.vector(name, dtype) for name in own))
+        features: Host = op(self).forward(backend, z, *(self.vector(name, dtype) for name in own))
         return features
 
     def norms(self, dtype: type[np.floating]) -> Host:
@@ -157,7 +158,8 @@ class Layer:
         """What the features write, and what goes past them: n × d."""
         out = self.written(features, self.parts["decoder"]) + self.vector("decoder_bias", features.dtype.type)
         if self.normalise != "none":
-            out = NORMALISATIONS[self.normalise](_needed(x, "its activations are normalised"))[1](out)
+            seen, sized = _needed(x, "its activations are normalised"), ops.FromSize(*NORMALISATIONS[self.normalise])
+            out = sized.forward(numpy_backend(out.dtype.name), out, seen)
         if "skip" in self.parts:
             out += _needed(x, "it has a skip connection") @ self.vector("skip", features.dtype.type).T
         return out
@@ -211,27 +213,9 @@ ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
 """The operation of every activation, and the weights that it has beside the pre-activations."""
 
 
-# Normalisation of what is read
-
-Restored = Callable[[Host], Host]
-
-
-def _layer_norm(x: Host) -> tuple[Host, Restored]:
-    """(x − μ) ÷ (s + ε) with the standard deviation of a sample; what is written is taken back to μ and s."""
-    mean = x.mean(axis=-1, keepdims=True)
-    spread = x.std(axis=-1, ddof=1, keepdims=True)
-    return (x - mean) / (spread + EPSILON), lambda out: out * spread + mean
-
-
-def _constant_norm(x: Host) -> tuple[Host, Restored]:
-    """Vectors of length √d."""
-    factor = np.sqrt(x.shape[-1]) / np.linalg.norm(x, axis=-1, keepdims=True)
-    return x * factor, lambda out: out / factor
-
-
-NORMALISATIONS: Mapping[str, Callable[[Host], tuple[Host, Restored]]] = {
-    "none": lambda x: (x, lambda out: out),
-    "layer_norm": _layer_norm,
-    "constant_norm_rescale": _constant_norm,
+NORMALISATIONS: Mapping[str, tuple[bool, float]] = {
+    "none": (False, 0.0),
+    "layer_norm": (True, EPSILON),
+    "constant_norm_rescale": (False, 0.0),
 }
-"""What is read instead of x, and how what is written is taken back, by name."""
+"""How what is read is brought to one size, and what is written back (`ops.ToSize`): centred or not, and ε."""

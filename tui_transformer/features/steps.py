@@ -31,7 +31,7 @@ from tui_transformer.engine.names import one
 from tui_transformer.engine.program import FEATURE, Builder, Program, by_program, step_of_numbers
 from tui_transformer.engine.weights import LARGE, Weights
 from tui_transformer.errors import InputError
-from tui_transformer.features.layer import ACTIVATIONS, EPSILON, Dictionary, Layer
+from tui_transformer.features.layer import ACTIVATIONS, NORMALISATIONS, Dictionary, Layer
 from tui_transformer.records import dataclass, replace
 
 
@@ -176,7 +176,7 @@ class _Adding:
         x = spot.reads
         width, count = self.build.known[x][-1], Axis(FEATURE, layer.count)
         if layer.normalise != "none":
-            x = at("normalized", ops.ToSize(*_size(layer)), x)
+            x = at("normalized", ops.ToSize(*NORMALISATIONS[layer.normalise]), x)
         if layer.centred:
             x = at("centred", ops.Subtract("x − b_dec"), x, at.weight(NAMES["decoder_bias"][0], width))
         weights = [at.weight(NAMES["encoder"][0], width, count)]
@@ -222,7 +222,7 @@ class _Adding:
             weight = at.weight(f"{_from(earlier)}.weight", Axis(FEATURE, its_layer.count), out)
             parts.append(inner(f"from_{earlier}", ops.Linear("f W_dec"), before.full(of), weight))
         if layer.normalise != "none":
-            sized = ops.FromSize(*_size(layer))
+            sized = ops.FromSize(*NORMALISATIONS[layer.normalise])
             if not parts and "skip" not in layer.parts:
                 return at(name, sized, y, spot.reads)
             y = inner("restored", sized, y, spot.reads)
@@ -230,11 +230,6 @@ class _Adding:
             weight = at.weight(NAMES["skip"][0], self.build.known[spot.reads][-1], out)
             parts.append(inner("skipped", ops.Linear("x W_skip"), spot.reads, weight))
         return at(name, ops.Add("f W_dec + …"), y, *parts) if parts else y
-
-
-def _size(layer: Layer) -> tuple[bool, float]:
-    """How vectors are brought to one size: centred or not, and ε."""
-    return (True, EPSILON) if layer.normalise == "layer_norm" else (False, 0.0)
 
 
 # Where a dictionary goes: the steps that it reads and writes, by their names or by those of hooks
