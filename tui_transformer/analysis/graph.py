@@ -20,7 +20,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.graph_influence import cumulative_of, influence_of, scores_of, shares_of
-from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
+from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Rows, Site, Units
 from tui_transformer.analysis.graph_result import Graph
 from tui_transformer.analysis.graph_sites import Sites
 from tui_transformer.analysis.graph_walk import Held
@@ -158,15 +158,16 @@ class _Building:
     def __init__(self, sites: Sites, logits: Logits, probabilities: Host, most: int) -> None:
         self.held, self.logits, self.most = sites.held, logits, most
         places = self.held.program.places
-        self.all: list[Site] = [*sorted(sites.found.values(), key=lambda site: places[site.step]), logits]
+        sources = sorted(sites.found.values(), key=lambda site: places[site.step])
+        self.all: list[Rows | Units | Logits] = [*sources, logits]
         nodes = [site.nodes(self.held) for site in self.all]
         self.nodes, self.sizes = list(chain.from_iterable(nodes)), list(map(len, nodes))
         self.first = list(accumulate(self.sizes, initial=0))[:-1]
         self.of_node = np.repeat(np.arange(len(self.all)), self.sizes)
-        self.taking: dict[str, list[tuple[int, Site]]] = {}
-        for first, site in zip(self.first, self.all, strict=True):
-            for name in site.taken:
-                self.taking.setdefault(name, []).append((first, site))
+        self.taking: dict[str, list[tuple[int, Rows | Units]]] = {}
+        for first, source in zip(self.first, sources, strict=False):
+            for name in source.taken:
+                self.taking.setdefault(name, []).append((first, source))
         reads = np.array([site.reads for site in self.all])[self.of_node]
         self.reading = reads & np.array([node.value != 0.0 for node in self.nodes])
         self.p = np.zeros(len(self.nodes))
@@ -223,7 +224,7 @@ class _Building:
         experts = (len(step.inputs) - 1 for step in own if isinstance(step.op, ops.WeightedExperts))
         return int(np.clip(self.held.trace.block // (widest * max(experts, default=1)), 1, ROUND))
 
-    def _rows(self, site: Site, first: int, some: Host) -> None:
+    def _rows(self, site: Rows | Units | Logits, first: int, some: Host) -> None:
         rows = slice(len(self.followed), len(self.followed) + len(some))
 
         def take(name: str, gradient: Array) -> bool:
@@ -249,16 +250,19 @@ class _Building:
         influence = influence_of(shares, followed, self.p)
         kinds = np.array([node.kind for node in self.nodes])
         scores = scores_of(shares, followed, influence, self.p, kinds == "embedding", kinds == "error")
-        kept = (influence > 0.0) | (self.p > 0.0)
-        for first, site in zip(self.first, self.all, strict=True):
+        kept, sums = (influence > 0.0) | (self.p > 0.0), np.array([self.nodes[node].value for node in followed])
+        for number, (first, site) in enumerate(zip(self.first, self.all, strict=True)):
             if site.kind == "embedding":
                 real = real_tokens(self.held.trace, self.held.program.axes(site.step)[0])
                 kept[first : first + len(real)] |= real
+            if isinstance(site, Units):
+                own = np.flatnonzero(self.of_node[followed] == number)
+                sums[own] = site.sums(self.held, followed[own] - first)
         whole = Graph(
             tuple(self.nodes),
             weights,
             followed,
-            sums=self._sums(followed),
+            sums=sums,
             constants=self.constants[order],
             totals=np.abs(weights, dtype=np.float64).sum(axis=1),
             probabilities=self.p,
@@ -272,15 +276,6 @@ class _Building:
             title=self.held.trace.title,
         )
         return whole.reduced(kept, weights, (1.0, 1.0))
-
-    def _sums(self, followed: Host) -> Host:
-        """What the edges and constants should sum to: pre-activations, lengths, logits."""
-        sums = np.array([self.nodes[node].value for node in followed])
-        for number, site in enumerate(self.all):
-            if isinstance(site, Units):
-                own = np.flatnonzero(self.of_node[followed] == number)
-                sums[own] = site.sums(self.held, followed[own] - self.first[number])
-        return sums
 
     def _words(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]], dict[int, str]]:
         """IDs and words of every stack's sequence, and the words or labels of the logits."""

@@ -90,6 +90,10 @@ def paired(a: int, b: int) -> int:
 class Site:
     """The nodes of one kind at one step.
 
+    `nodes` are all of them; `edges`, in their order, the products of what they write with the gradients of a batch at
+    a step that is taken (B × its shape → B × nodes); `follow` is the way back from what some of them read, and gives
+    what constants add to the sum of each.
+
     Attributes:
         taken: The steps at which gradients are taken.
         encoder: Of features and neurons the step of their pre-activations, a product with a matrix.
@@ -102,18 +106,6 @@ class Site:
     taken: tuple[str, ...]
     encoder: str = ""
     reads: bool = True
-
-    def nodes(self, held: Held) -> list[GraphNode]:
-        """In the order of `edges`."""
-        raise NotImplementedError
-
-    def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        """Gradients of a batch (B × shape) at a step that is taken → B × nodes."""
-        raise NotImplementedError
-
-    def follow(self, held: Held, which: Host, take: Take) -> Array:
-        """The way `back` from what some of the nodes read, and what constants add to the sum of each."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

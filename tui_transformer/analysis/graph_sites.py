@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.graph_nodes import Kind, Rows, Site, Units
+from tui_transformer.analysis.graph_nodes import Kind, Rows, Units
 from tui_transformer.analysis.graph_walk import Held, changes, followed, inner, reads_features
 from tui_transformer.analysis.nodes import HEADS, SENDERS
 from tui_transformer.engine import ops
@@ -29,7 +29,7 @@ class Sites:
     """The sites behind a step, `found` on the way back through the program: those that lead to the logits."""
 
     def __init__(self, held: Held, start: str, *, heads: bool, neurons: int) -> None:
-        self.held, self.neurons, self.found = held, neurons, dict[str, Site]()
+        self.held, self.neurons, self.found = held, neurons, dict[str, Rows | Units]()
         program = held.program
         errors = (name for name in program.by_name if _is_error(program, name))
         self._rows = {name: Rows("error", name.removesuffix(ERROR), name, (name,), reads=False) for name in errors}
