@@ -110,10 +110,9 @@ class Sums:
         at = [np.arange(starts[place], starts[place] + size) for place, size in self.places]
         columns = np.concatenate([np.zeros(0, np.int64), *at])
         moments, examples = Moments.of(np.zeros((0, units))), Examples.none(units, self.examples.values.shape[1])
-        for name in ARRAYS:
-            to, source = (moments, self.moments) if hasattr(moments, name) else (examples, self.examples)
-            where = (slice(None), columns) if name in ("total", "squares") else columns
-            getattr(to, name)[where] = getattr(source, name)
+        for wide, own in ((moments, self.moments), (examples, self.examples)):
+            for name, values in vars(own).items():
+                getattr(wide, name)[(slice(None), columns) if name in ("total", "squares") else columns] = values
         return Sums(self.counts, places, moments, examples, self.sources)
 
     # As bytes, for other processes and for the file that a survey goes on from
@@ -126,10 +125,8 @@ class Sums:
             "sources": [[number, dataclasses.astuple(source)] for number, source in self.sources.items()],
             "more": more,
         }
-        moments, examples = self.moments, self.examples
-        arrays = {name: getattr(moments if hasattr(moments, name) else examples, name) for name in ARRAYS}
-        file = io.BytesIO()
-        np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+        file, data = io.BytesIO(), np.frombuffer(json.dumps(header).encode(), np.uint8)
+        np.savez(file, header=data, **vars(self.moments), **vars(self.examples))
         return file.getvalue()
 
     @classmethod
@@ -186,17 +183,13 @@ class Examples:
         return Examples(
             *(
                 np.pad(np.take_along_axis(part, order, axis=1), missing, constant_values=empty)
-                for part, empty in zip(self._parts, EMPTY, strict=True)
+                for part, empty in zip(vars(self).values(), EMPTY, strict=True)
             )
         )
 
     def __add__(self, other: Examples) -> Examples:
-        pairs = zip(self._parts, other._parts, strict=True)
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Examples(*(np.concatenate(pair, axis=1) for pair in pairs)).strongest(self.values.shape[1])
-
-    @property
-    def _parts(self) -> tuple[Host, Host, Host]:
-        return self.values, self.texts, self.positions
 
 
 EMPTY = (-np.inf, NONE, 0)
