@@ -141,13 +141,11 @@ class Reader:
         tokens = tokens_of(trace, self.vocabulary, attention.keys, self.item)
         hidden = tokens.hidden(self.hidden)
         height = max(1, BLOCK // (len(heads) * attention.keys.size))
-        for run in runs:
-            for start in range(run.start, run.stop, height):
-                part = range(start, min(start + height, run.stop))
-                weights = trace.window(attention.name, (heads, part, range(attention.keys.size)), self.item)
-                queries = np.arange(part.start, part.stop)
-                visible = visible_keys(trace, attention, part, self.item) & tokens.real & ~hidden
-                yield Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
+        for part in (run[start : start + height] for run in runs for start in range(0, len(run), height)):
+            weights = trace.window(attention.name, (heads, part, range(attention.keys.size)), self.item)
+            queries = np.arange(part.start, part.stop)
+            visible = visible_keys(trace, attention, part, self.item) & tokens.real & ~hidden
+            yield Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
 
 
 def own_keys(attention: Attention, queries: Host) -> Host:

@@ -173,16 +173,13 @@ def _singular(left: Host, right: Host) -> Host:
     return np.asarray(np.linalg.svd(_core(left) @ _core(right.T).T, compute_uv=False))
 
 
-Factors = tuple[Host, Host]
-"""Of a d × d matrix of rank r: d × r and r × d."""
-
 Reads = Literal["Q", "K", "V"]
-READS: Mapping[Reads, Callable[[Circuit], Factors]] = {
+READS: Mapping[Reads, Callable[[Circuit], tuple[Host, Host]]] = {
     "Q": lambda head: (head.query, head.key.T),
     "K": lambda head: (head.key, head.query.T),
     "V": lambda head: (head.value, head.output),
 }
-"""The parts of a later head that read the stream, by name."""
+"""The parts of a later head that read the stream, by name: factors d × r and r × d."""
 
 
 @dataclass(frozen=True, eq=False)

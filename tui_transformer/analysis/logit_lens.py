@@ -106,9 +106,9 @@ class Lens:
         height, top = max(1, trace.block // self.vocabulary), min(top, self.vocabulary)
         prepared(trace, depth.step, report)
         backend, xp, blocks = trace.backend, trace.backend.xp, []
-        for start in range(rows.start, rows.stop, height):
-            report(f"{depth.title} · token {start:,} of {self.tokens:,}")
-            logits = self.logits(trace, depth, range(start, min(start + height, rows.stop)), item)
+        for part in (rows[start : start + height] for start in range(0, len(rows), height)):
+            report(f"{depth.title} · token {part.start:,} of {self.tokens:,}")
+            logits = self.logits(trace, depth, part, item)
             ranked = np.nan_to_num(backend.to_host(logits), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
             words = xp.asarray(np.stack([leading(row, top) for row in ranked]))
             picked = xp.take_along_axis(logits, words, axis=-1)
@@ -138,8 +138,7 @@ class Lens:
     def divergences(self, trace: Trace, depth: Depth, rows: range) -> Host:
         """Σ p (ln p − ln q) at tokens, in nats: from what the model answers, p, to what is spelled there, q."""
         height, parts = max(1, trace.block // self.vocabulary), []
-        for start in range(rows.start, rows.stop, height):
-            part = range(start, min(start + height, rows.stop))
+        for part in (rows[start : start + height] for start in range(0, len(rows), height)):
             answer, spelled = (
                 log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part)), np.float64))
                 for at in (self.depths[-1], depth)

@@ -39,7 +39,7 @@ class Measurable(ABC):
 
     @abstractmethod
     def said(self, word: Word = str) -> str:
-        """In words: `logit of had less that of by`."""
+        """In words: `logit of had less that of by`, `loss on 7 targets`; of a function its name, where it has one."""
 
     @abstractmethod
     def measure_each(
@@ -96,7 +96,6 @@ class OfLogits(Measurable):
     by_logits: Callable[[Host], Host] | None = None
 
     def said(self, word: Word = str) -> str:
-        """The function's name, where it has one."""
         return _name_of(self.number, "the logits")
 
     def measure_each(
@@ -138,7 +137,6 @@ class OfTrace(Measurable):
     number: Callable[[Trace], float]
 
     def said(self, word: Word = str) -> str:
-        """The function's name, where it has one."""
         return _name_of(self.number, "the trace")
 
     def measure_each(

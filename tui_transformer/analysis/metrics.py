@@ -154,7 +154,6 @@ class Metric(Measurable):
         return METRICS[self.name].formula
 
     def said(self, word: Callable[[int], str] = str) -> str:
-        """In words: `logit of had less that of by`, `loss on 7 targets`."""
         if self.targets:
             counted = sum(each != NOT_COUNTED for each in self.targets)
             return f"loss on {counted} target{'s' * (counted > 1)}"

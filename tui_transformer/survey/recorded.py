@@ -252,12 +252,7 @@ def _damaged(path: Path) -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Mapping[str, Rows]):
-    """Steps that were recorded over texts, by name: `data["1.output"]`; the end of a name is enough.
-
-    Attributes:
-        folder: Where they are.
-        index: What the folder holds.
-    """
+    """Steps that were recorded over texts, by name: `data["1.output"]`; the end of a name is enough."""
 
     folder: Path
     index: Index

@@ -76,7 +76,7 @@ def run(
             for result in results:
                 if result is not None:
                     running.take(*result)
-                tell(running.progress)
+                tell(Progress(running.state.sums.counts, running.before, running.bytes))
                 if stop():
                     return running.state.sums, False
                 running.save(SECONDS)
@@ -93,14 +93,10 @@ class _Running:
         saved = load_state(self._path, job.settings)
         self._known = saved.first if saved is not None else ""
         self.state = saved or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
-        self._before, self._bytes = self.state.sums.counts.texts, 0
+        self.before, self.bytes = self.state.sums.counts.texts, 0
         self._files = job.files
         self._digest = hashlib.blake2b(digest_size=16)
         self._saved, self._at = self.state, time.monotonic()
-
-    @property
-    def progress(self) -> Progress:
-        return Progress(self.state.sums.counts, self._before, self._bytes)
 
     def batches(self) -> Iterator[Batch]:
         """The batches that are left; where it was stopped, before them the first of all, to be compared."""
@@ -137,7 +133,7 @@ class _Running:
             self._saved, self._at = self.state, time.monotonic()
 
     def _read(self, count: int) -> None:
-        self._bytes += count
+        self.bytes += count
 
 
 ENDING = ".state"

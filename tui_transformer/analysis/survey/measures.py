@@ -243,7 +243,17 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
         read[item.number] = list(readings(Text(model, trace, asked.layers, asked.metric), asked.measures))
         text = encoding.text[: max(token.end for token in tokens)] if encoding.cut else encoding.text
         sources[item.number] = replace(item.source, text=text)
-    return _together(counts, read, sources, asked.top)
+    places = tuple(sorted({each.place: len(each.values) for of_text in read.values() for each in of_text}.items()))
+    starts = starts_of(places)
+    shape = len(read), sum(size for _, size in places)
+    values, strongest = np.full(shape, np.nan), np.full(shape, np.nan)
+    positions = np.zeros(shape, np.int64)
+    for at, of_text in enumerate(read.values()):
+        for each in of_text:
+            part = slice(starts[each.place], starts[each.place] + len(each.values))
+            values[at, part], strongest[at, part], positions[at, part] = each.values, each.strongest, each.positions
+    examples = Examples.of(strongest.T, np.array(list(read), np.int64), positions.T, asked.top)
+    return Sums(counts, places, Moments.of(values), examples, sources).pruned()
 
 
 def check_asked(model: Model, asked: Asked) -> None:
@@ -287,17 +297,3 @@ def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
     for measure in measures:
         if measure.readings:
             yield from measure.readings(text)
-
-
-def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:
-    places = tuple(sorted({each.place: len(each.values) for of_text in read.values() for each in of_text}.items()))
-    starts = starts_of(places)
-    shape = len(read), sum(size for _, size in places)
-    values, strongest = np.full(shape, np.nan), np.full(shape, np.nan)
-    positions = np.zeros(shape, np.int64)
-    for at, of_text in enumerate(read.values()):
-        for each in of_text:
-            part = slice(starts[each.place], starts[each.place] + len(each.values))
-            values[at, part], strongest[at, part], positions[at, part] = each.values, each.strongest, each.positions
-    examples = Examples.of(strongest.T, np.array(list(read), np.int64), positions.T, top)
-    return Sums(counts, places, Moments.of(values), examples, sources).pruned()
