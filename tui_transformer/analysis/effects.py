@@ -239,8 +239,12 @@ def _measuring(
         sums = np.zeros((len(items), 2))
         for part, rows in edited.blocks(name, region, None, before):
             old, new = read_before(part), (rows[each].astype(np.float64) for each in items)
-            if has_words:
-                sums += [_change_of_shares(old, each) for each in new]
+            if has_words:  # the change of the most likely token's ln p, and the divergence
+                own = log_shares(old)
+                likely = own.argmax(axis=-1, keepdims=True)
+                for at, each in enumerate(map(log_shares, new)):
+                    change = np.take_along_axis(each, likely, -1) - np.take_along_axis(own, likely, -1)
+                    sums[at] += change.sum(), divergences(own, each).sum()
             else:
                 sums += [(np.square(each - old).sum(), np.square(old).sum()) for each in new]
         if has_words:
@@ -248,14 +252,6 @@ def _measuring(
         return [Effect(relative=math.sqrt(moved / size) if size else float(moved > 0)) for moved, size in sums.tolist()]
 
     return on_answer
-
-
-def _change_of_shares(old: Host, new: Host) -> tuple[float, float]:
-    """Change of the most likely token's ln p, and divergence, of some rows."""
-    before, after = log_shares(old), log_shares(new)
-    likely = before.argmax(axis=-1, keepdims=True)
-    change = np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)
-    return float(change.sum()), float(divergences(before, after).sum())
 
 
 def _changed(trace: Trace, edits: Iterable[Change]) -> frozenset[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass
@@ -151,16 +151,13 @@ def streams(program: Program) -> tuple[tuple[str, ...], ...]:
     found = []
     for start in (name for name in program.names if name == START or name.endswith(f".{START}")):
         steps = [program.step(start).name]
-        while following := _next(program.readers(steps[-1])):
-            steps.append(following)
+        while readers := program.readers(steps[-1]):
+            added = [step for step in readers if step.role == "residual"]
+            if not added and (len(readers) > 1 or readers[0].role != "norm"):
+                break
+            steps.append((added or readers)[0].name)
         found.append(tuple(steps))
     return tuple(found)
-
-
-def _next(readers: Sequence[Step]) -> str | None:
-    residual = next((step.name for step in readers if step.role == "residual"), None)
-    alone = residual is None and len(readers) == 1 and readers[0].role == "norm"
-    return readers[0].name if alone else residual
 
 
 Norms = Mapping[str, float]
