@@ -6,7 +6,7 @@ Read as SAELens 6.54, sparsify 1.3, circuit-tracer 0.5 and Gemma Scope write the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,12 +223,9 @@ def _gemma_scope(path: Path) -> Features:
 
 def _transcoder(path: Path) -> Features:
     """A layer of circuit-tracer: JumpReLU where there are thresholds, else ReLU."""
-    tensors = _alone(path)
-    threshold = "activation_function.threshold"
-    names = {**BIASED, "encoder": "W_enc"}
-    names |= {"threshold": threshold} if threshold in tensors.names else {}
-    names |= {"skip": "W_skip"} if "W_skip" in tensors.names else {}
-    layer = Layer(_parts(tensors, names), "jump" if "threshold" in names else "relu")
+    names = {**BIASED, "encoder": "W_enc", "threshold": "activation_function.threshold", "skip": "W_skip"}
+    parts = _parts(_alone(path), names, ("threshold", "skip"))
+    layer = Layer(parts, "jump" if "threshold" in parts else "relu")
     return replace(_made(path, (layer,)), transcodes=True)
 
 
@@ -247,16 +244,14 @@ def _cross_layer(folder: Path) -> Features:
     for number in found:
         encoder, decoder = (_alone(folder / f"W_{part}_{number}.safetensors") for part in ("enc", "dec"))
         names = {"encoder": "W_enc", "encoder_bias": "b_enc", "decoder_bias": "b_dec", "threshold": "threshold"}
-        of_layer = {part: f"{name}_{number}" for part, name in names.items()}
-        needed = {"encoder", "decoder_bias"}
-        there = {part: name for part, name in of_layer.items() if part in needed or name in encoder.names}
+        own = _parts(encoder, {part: f"{name}_{number}" for part, name in names.items()}, ("encoder_bias", "threshold"))
         name, behind = f"W_dec_{number}", len(found) - number
         shape = decoder.find(name).shape
         if len(shape) != 3 or shape[1] != behind:
             raise InputError(f"{decoder.path}: {name} has the shape {shape} and should have rows for {behind} layers")
         first, *writes = (Part(decoder, name, place=place) for place in range(behind))
-        parts = {**_parts(encoder, there), "decoder": first}
-        layers.append(Layer(parts, "jump" if "threshold" in parts else "relu", writes=tuple(writes)))
+        activation = "jump" if "threshold" in own else "relu"
+        layers.append(Layer({**own, "decoder": first}, activation, writes=tuple(writes)))
     return replace(_made(folder, tuple(layers)), transcodes=True, is_cross=True)
 
 
@@ -268,8 +263,9 @@ FOLDERS: Mapping[str, Callable[[Path], Features]] = {
 """Files by which a folder is known."""
 
 
-def _parts(tensors: Tensors, names: Mapping[str, str]) -> dict[str, Part]:
-    return {part: Part(tensors, name) for part, name in names.items()}
+def _parts(tensors: Tensors, names: Mapping[str, str], optional: Sequence[str] = ()) -> dict[str, Part]:
+    wanted = (part for part, name in names.items() if part not in optional or name in tensors.names)
+    return {part: Part(tensors, names[part]) for part in wanted}
 
 
 def _made(path: Path, layers: tuple[Layer, ...]) -> Features:
