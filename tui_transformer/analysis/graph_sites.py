@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -65,15 +66,12 @@ class Sites:
 
     def _features(self, step: Step, product: str) -> Sequence[str]:
         encoder = self.held.program.by_name[step.inputs[0]]
-        known = self.found.get(step.name)
+        known = self.found.get(step.name)  # of a cross-layer transcoder, a layer later
         if known is None:
-            values = self.held.backend.to_host(self.held.value(step.name)[0])
-            tokens, numbers = np.nonzero(values)
+            tokens, numbers = np.nonzero(self._values(step.name))
             place = step.name.removesuffix(FEATURES)
-            units = Units("feature", place, step.name, (product,), encoder.name, tokens=tokens, numbers=numbers)
-            self.found[step.name] = units
-        else:  # a cross-layer transcoder, a layer later
-            self.found[step.name] = replace(known, taken=(*known.taken, product))
+            known = Units("feature", place, step.name, (), encoder.name, tokens=tokens, numbers=numbers)
+        self.found[step.name] = replace(known, taken=(*known.taken, product))
         return encoder.inputs[:1]
 
     def _layer(self, step: Step) -> Sequence[str]:
@@ -106,38 +104,31 @@ class Sites:
             waiting += [each for each in before if each in program.by_name]
         return tuple(outside)
 
-    def _parts(self, step: Step, after: tuple[str, ...] = ()) -> list[Units]:
+    def _parts(self, step: Step, after: tuple[str, ...] = (), shares: str = "", expert: int = 0) -> list[Units]:
         """The neurons of a layer, or of every expert, none of them chosen; [] where something is made otherwise.
 
         They go `through` their product and the steps `after` it to the layer, where they are taken.
         """
-        program, weighted, through = self.held.program, ops.WeightedExperts, (step.name, *after)
+        program, own, through = self.held.program, inner(step), (step.name, *after)
         sources = [program.by_name[name] for name in step.inputs if name in program.by_name]
-        if isinstance(step.op, ops.Add) and all(isinstance(each.op, weighted) for each in sources):
+        found: list[list[Units]] | None = None
+        if isinstance(step.op, ops.WeightedExperts):
+            router, *products = sources
+            found = [self._parts(each, through, router.name, number) for number, each in enumerate(products)]
+        elif isinstance(step.op, ops.Add) and all(isinstance(each.op, ops.WeightedExperts) for each in sources):
             found = [self._parts(each, through) for each in sources]
-            return [part for parts in found for part in parts] if all(found) else []
-        if isinstance(step.op, weighted):
-            shares, *products = sources
-            parts = [self._part(each, through, shares.name, expert) for expert, each in enumerate(products)]
-        else:
-            parts = [self._part(step, after)]
-        known = [part for part in parts if part is not None]
-        return known if len(known) == len(parts) else []
-
-    def _part(self, product: Step, after: tuple[str, ...], shares: str = "", expert: int = 0) -> Units | None:
-        """With the product whose columns are what neurons read."""
-        program, own = self.held.program, inner(product)
+        if found is not None:
+            return list(chain(*found)) if all(found) else []
         before = program.by_name.get(own.inputs[0])
         if not isinstance(own.op, ops.Linear) or before is None or before.axes[-1].name != NEURONS:
-            return None
+            return []
         op = inner(before).op
         place = next((place for kind, place in READ.items() if isinstance(op, kind)), None)
         hidden = None if place is None else program.by_name[before.inputs[place]]
         if hidden is None or not isinstance(inner(hidden).op, ops.Linear):
-            return None
-        through = (product.name, *after)
-        units = Units("neuron", product.sublayer, before.name, through[-1:], hidden.name, through=through)
-        return replace(units, shares=shares, expert=expert)
+            return []
+        units = Units("neuron", step.sublayer, before.name, through[-1:], hidden.name, through=through)
+        return [replace(units, shares=shares, expert=expert)]
 
     def _strongest(self, parts: Sequence[Units]) -> Iterator[Units]:
         """The neurons that write most at every token, share · |a| ‖W₂ row‖ (of a layer that is no expert, share 1)."""

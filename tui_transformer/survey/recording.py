@@ -235,8 +235,7 @@ class _Store:
             raise InputError(
                 f"{shown_path(self._folder)} holds steps with another {', '.join(differing)}: name another folder"
             )
-        counts = {name: list(each) for name, each in known.counts.items()}
-        return replace(known, counts=counts, stops=list(known.stops))
+        return known
 
     @property
     def _size(self) -> int:
