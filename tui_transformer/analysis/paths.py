@@ -144,16 +144,13 @@ def paths(
     if positions is None and trace.program.logits:
         positions = last_position(trace)
     own, others = (measurable.measure(each, trace, positions, watch=before) for each in (trace, other))
-    values = np.full(there.shape, np.nan)
     if by == "gradient":
         changes = _estimated(trace, other, sending, reading, measurable, positions, report, rows)
-        values[there] = own + changes[there]
-        return Paths(sending, reading, values, own, others, by)
-    done = 0
+        return Paths(sending, reading, np.where(there, own + changes, np.nan), own, others, by)
+    values, done = np.full(there.shape, np.nan), 0
     report(f"0 of {there.sum()} paths")
-    for found in _patched(trace, other, sending, reading, measurable, positions, before, rows):
-        for i, j, value in found:
-            values[i, j] = value
+    for group, found in _patched(trace, other, sending, reading, measurable, positions, before, rows):
+        values[*zip(*group, strict=True)] = found
         done += len(found)
         report(f"{done} of {there.sum()} paths")
     return Paths(sending, reading, values, own, others, by)
@@ -253,8 +250,8 @@ def _patched(
     positions: Positions | None,
     before: Watch | None,
     rows: int,
-) -> Iterator[list[tuple[int, int, float]]]:
-    """Numbers of sender and receiver, and the metric with that path patched, as many at a time as share a pass."""
+) -> Iterator[tuple[Sequence[tuple[int, int]], list[float]]]:
+    """Numbers of sender and receiver, and the metric with these paths patched, as many as share a pass."""
     targets, numbers = _steps(receivers), iter(range(len(senders)))
     while some := list(islice(numbers, pass_size(trace, rows))):
         ways: dict[int, tuple[_Straight, int]] = {}
@@ -266,8 +263,7 @@ def _patched(
             patches = (((i, j), way.patches(receiver, trace, at)) for i, (way, at) in ways.items())
             experiments = (each for each in patches if each[1])
             for group, edited, items in in_passes(trace, experiments, rows=rows, keep=metric.reads_any):
-                values = metric.measure_each(edited, trace, positions, items, watch=before)
-                yield [(*where, value) for where, value in zip(group, values, strict=True)]
+                yield group, metric.measure_each(edited, trace, positions, items, watch=before)
 
 
 # By gradients
