@@ -148,7 +148,7 @@ def test_words_of_a_cross_layer_feature_are_of_all_layers_that_it_writes_into(re
     (words,) = tui_transformer.feature_words(trace, [last])
     chosen, values = [one.feature for one in last.features], np.array([one.value for one in last.features])
     first = features.layers[0]
-    decoders = [part.rows(0, first.count, np.float64) for part in (first.parts["decoder"], *first.writes)]
+    decoders = [part.cells(...).astype(np.float64) for part in (first.parts["decoder"], *first.writes)]
     assert len(decoders) == 2
     vectors = values[:, None] * sum(decoder[chosen] for decoder in decoders)
     norm = trace.program.step("decoder.norm")
@@ -168,7 +168,7 @@ def test_features_of_another_sentence_are_patched_in() -> None:
     plain, features = model(), loaded("saelens-topk")
     trace, other = (plain.with_features(features, STREAM).trace(ids=ids) for ids in (IDS, [6, 1, 2, 7]))
     patched = trace.edited([Patch.between(trace, other, f"{STREAM}.features", rows=range(1, 3))])
-    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    rows = features.layers[0].parts["decoder"].cells(...).astype(np.float64)
     moved = np.array([[0.0], [1.0], [1.0], [0.0]]) * (
         (other[f"{STREAM}.features"] - trace[f"{STREAM}.features"]) @ rows
     )
@@ -237,7 +237,7 @@ def test_gradients_of_features_are_those_of_what_they_write() -> None:
     features = loaded("saelens-jumprelu")
     trace = model().with_features(features, at).trace(ids=IDS)
     found = tui_transformer.gradients_of(trace, metric).values
-    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    rows = features.layers[0].parts["decoder"].cells(...).astype(np.float64)
     np.testing.assert_allclose(found[f"{at}.features"], found[f"{at}.output"] @ rows.T, atol=1e-12)
     own = trace.program.named(at)
     np.testing.assert_allclose(

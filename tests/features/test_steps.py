@@ -81,7 +81,7 @@ def test_a_changed_feature_adds_what_it_writes_and_the_error_stays(name: str, at
     feature = int(active.sum(axis=0).argmax())
     assert active[:, feature].any()
     edited = trace.edited([Scale(f"{at}.features", 0, columns=feature)])
-    row = features.layers[0].parts["decoder"].rows(feature, feature + 1, np.float64)
+    row = features.layers[0].parts["decoder"].cells(slice(feature, feature + 1)).astype(np.float64)
     by_hand = before.edited([Patch.of(at, before[at] - active[:, feature : feature + 1] * row)])
     np.testing.assert_allclose(edited["output.logits"], by_hand["output.logits"], rtol=0, atol=1e-10)
     assert np.array_equal(edited[f"{at}.error"], trace[f"{at}.error"])

@@ -134,7 +134,7 @@ class Features(Dictionary):
         out = [layer.decode(each, seen) for layer, each, seen in zip(self.layers, parts, read, strict=True)]
         for place, (layer, each) in enumerate(zip(self.layers, parts, strict=True)):
             for later, decoder in enumerate(layer.writes, place + 1):
-                out[later] += layer.written(each, decoder)
+                out[later] += layer.written(each, decoder.cells, decoder.shape[1])
         return self._joined(out, features.shape)
 
     def _by_layer(self, given: Host, width: int, what: str) -> list[Host]:

@@ -15,6 +15,7 @@ after arXiv 2407.14435, the k largest after Gao et al. 2024 (arXiv 2406.04093), 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ EPSILON = 1e-5
 """What SAELens adds to the standard deviation of activations that it normalises."""
 
 
+Cells = Callable[[Any], Host]
+"""The cells of a weight at an index of slices, or the rows by ascending numbers."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Where a weight of a dictionary is, and how it lies.
@@ -48,10 +53,6 @@ class Part:
     name: str
     turned: bool = False
     place: int | None = None
-
-    def rows(self, start: int, stop: int, dtype: type[np.floating]) -> Host:
-        """The rows of features from one to another (of a vector its numbers)."""
-        return np.asarray(self.cells(slice(start, stop)), dtype)
 
     def cells(self, index: Any, *, across: bool = False) -> Host:
         """The cells at an index of its rows (slices, or ascending numbers), or across, of its columns: these alone."""
@@ -106,10 +107,20 @@ class Layer:
         """Numbers of a vector that is read."""
         return self.parts["encoder"].shape[1]
 
-    def vector(self, name: str, dtype: type[np.floating]) -> Host:
-        """A weight that is a vector, or the matrix of a skip connection, whole."""
+    def weight(self, name: str, index: Any = ..., *, across: bool = False) -> Host:
+        """The cells of a weight (see `Part.cells`), with the lengths of decoder rows worked in where `by_norm`."""
         part = self.parts[name]
-        return part.rows(0, part.shape[0], dtype)
+        cells = part.cells(index, across=across)
+        if not self.by_norm or name not in ("encoder", "encoder_bias", "decoder"):
+            return cells
+        shape = part.shape[::-1] if across else part.shape
+        lengths = np.broadcast_to(self.norms if across or len(shape) == 1 else self.norms[:, None], shape)[index]
+        cells = cells.astype(np.float64)
+        if name == "decoder":  # a row of zeros stays one
+            np.divide(cells, lengths, out=cells, where=lengths > 0)
+        else:
+            cells *= lengths
+        return cells
 
     def blocks(self, width: int) -> Iterator[tuple[int, int]]:
         """Ranges of features whose rows of so many numbers are read together."""
@@ -123,45 +134,41 @@ class Layer:
         if self.normalise != "none":
             x = ops.ToSize(*NORMALISATIONS[self.normalise]).forward(backend, x)
         if self.centred:
-            x = x - self.vector("decoder_bias", dtype)
+            x = x - self.weight("decoder_bias").astype(dtype)
         z = np.empty((len(x), self.count), dtype)
         for start, stop in self.blocks(self.width):
-            np.matmul(x, self.parts["encoder"].rows(start, stop, dtype).T, out=z[:, start:stop])
-        norms = self.norms(dtype) if self.by_norm else 1.0
-        if self.by_norm:
-            z *= norms
+            np.matmul(x, np.asarray(self.weight("encoder", slice(start, stop)), dtype).T, out=z[:, start:stop])
         if "encoder_bias" in self.parts:
-            z += self.vector("encoder_bias", dtype) * norms
+            z += self.weight("encoder_bias").astype(dtype)
         op, own = ACTIVATIONS[self.activation]
-        features: Host = op(self).forward(backend, z, *(self.vector(name, dtype) for name in own))
+        features: Host = op(self).forward(backend, z, *(self.weight(name).astype(dtype) for name in own))
         return features
 
-    def norms(self, dtype: type[np.floating]) -> Host:
-        """Lengths of the decoder's rows."""
+    @cached_property
+    def norms(self) -> Host:
+        """Lengths of the decoder's rows, float64."""
         part = self.parts["decoder"]
-        rows = (part.rows(start, stop, dtype) for start, stop in self.blocks(part.shape[1]))
+        rows = (part.cells(slice(start, stop)).astype(np.float64) for start, stop in self.blocks(part.shape[1]))
         return np.concatenate([np.linalg.norm(each, axis=1) for each in rows])
 
-    def written(self, features: Host, decoder: Part) -> Host:
+    def written(self, features: Host, decoder: Cells, width: int) -> Host:
         """What features write, n × d; only rows of features that are not 0 somewhere are read."""
-        out = np.zeros((len(features), decoder.shape[1]), features.dtype)
-        if self.by_norm:
-            norms = self.norms(features.dtype.type)
-            features = np.divide(features, norms, out=np.zeros_like(features), where=norms > 0)
+        out = np.zeros((len(features), width), features.dtype)
         active = np.flatnonzero(features.any(axis=0))
-        for start, stop in self.blocks(decoder.shape[1]):
+        for start, stop in self.blocks(width):
             if np.searchsorted(active, start) < np.searchsorted(active, stop):
-                out += features[:, start:stop] @ decoder.rows(start, stop, features.dtype.type)
+                out += features[:, start:stop] @ np.asarray(decoder(slice(start, stop)), features.dtype)
         return out
 
     def decode(self, features: Host, x: Host | None) -> Host:
         """What the features write, and what goes past them: n × d."""
-        out = self.written(features, self.parts["decoder"]) + self.vector("decoder_bias", features.dtype.type)
+        out = self.written(features, partial(self.weight, "decoder"), self.parts["decoder"].shape[1])
+        out += self.weight("decoder_bias").astype(out.dtype)
         if self.normalise != "none":
             seen, sized = _needed(x, "its activations are normalised"), ops.FromSize(*NORMALISATIONS[self.normalise])
             out = sized.forward(numpy_backend(out.dtype.name), out, seen)
         if "skip" in self.parts:
-            out += _needed(x, "it has a skip connection") @ self.vector("skip", features.dtype.type).T
+            out += _needed(x, "it has a skip connection") @ self.weight("skip").astype(out.dtype).T
         return out
 
 

@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis, Shape
@@ -31,7 +29,7 @@ from tui_transformer.engine.names import one
 from tui_transformer.engine.program import FEATURE, Builder, Program, by_program, step_of_numbers
 from tui_transformer.engine.weights import LARGE, Weights
 from tui_transformer.errors import InputError
-from tui_transformer.features.layer import ACTIVATIONS, NORMALISATIONS, Dictionary, Layer
+from tui_transformer.features.layer import ACTIVATIONS, NORMALISATIONS, Cells, Dictionary, Layer
 from tui_transformer.records import dataclass, replace
 
 
@@ -60,7 +58,7 @@ class PlacedFeatures:
         for number, (layer, spot) in enumerate(zip(self.features.layers, self.spots, strict=True)):
             for part, (name, across) in NAMES.items():
                 if part in layer.parts:
-                    cells[f"{spot.name}.{name}"] = _cells(layer, part, across=across)
+                    cells[f"{spot.name}.{name}"] = partial(layer.weight, part, across=across)
             for place, written in enumerate(layer.writes, number + 1):
                 cells[f"{self.spots[place].name}.{_from(number)}.weight"] = written.cells
         stored = StoredFeatures(cells)
@@ -90,33 +88,9 @@ NAMES: Mapping[str, tuple[str, bool]] = {
 MOST_HELD = 1 << 28
 """Cells of a matrix that is held (1 GiB in float32); of a larger one products read what they need, each time."""
 
-Cells = Callable[[Any], Host]
-"""The cells of a weight at an index of slices, or the rows by ascending numbers."""
-
 
 def _from(layer: int) -> str:
     return f"reconstruction.from_{layer}"
-
-
-def _cells(layer: Layer, part: str, *, across: bool) -> Cells:
-    """A weight; where features are compared by what they write, with the length of their decoder row worked in."""
-    own = layer.parts[part]
-    if not layer.by_norm or part not in ("encoder", "encoder_bias", "decoder"):
-        return lambda index: own.cells(index, across=across)
-
-    norms = cache(partial(layer.norms, np.float64))
-    shape = own.shape[::-1] if across else own.shape
-
-    def scaled(index: Any) -> Host:
-        cells = own.cells(index, across=across).astype(np.float64)
-        lengths = np.broadcast_to(norms()[:, None] if part == "decoder" else norms(), shape)[index]
-        if part == "decoder":  # a row of zeros stays one
-            np.divide(cells, lengths, out=cells, where=lengths > 0)
-        else:
-            cells *= lengths
-        return cells
-
-    return scaled
 
 
 @dataclass(frozen=True, eq=False)
