@@ -34,6 +34,7 @@ from tui_transformer.engine.program import LABEL, PROBABILITIES, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.generation.sampling import softmax
 from tui_transformer.machine import readable
 from tui_transformer.model import Model
 from tui_transformer.text.display import token_label
@@ -95,7 +96,13 @@ def graph(
         raise InputError("the model has no logits: a graph leads back from these")
     if not isinstance(step.op, ops.Linear | ops.Unembed):
         raise InputError(f"{LOGITS} is “{step.op.formula}”, and no product with a matrix: a graph leads back from such")
-    row = _row(trace, step, position)
+    if len(step.shape) > 1:
+        last = int(np.flatnonzero(real_tokens(trace, step.axes[0]))[-1])
+        row = last if position is None else positions_in(step.shape[0], position).start
+    elif position not in (None, 0):
+        raise InputError("the logits are of the whole sentence: there is no position")
+    else:
+        row = 0
     chosen, shares = _targets(trace, step, row, targets, mass)
     features = any(name.endswith(FEATURES) for name in trace.program.by_name)
     trace.compute(before=lambda each: report(each.name))
@@ -116,17 +123,6 @@ def label_of(model: Model, graph: Graph, node: GraphNode) -> str:
     return model.target_label(ids[node.token]) if is_written else model.word_label(ids[node.token])
 
 
-def _row(trace: Trace, step: Step, position: int | None) -> int:
-    if len(step.shape) == 1:
-        if position not in (None, 0):
-            raise InputError("the logits are of the whole sentence: there is no position")
-        return 0
-    rows = step.shape[0]
-    if position is None:
-        return int(np.flatnonzero(real_tokens(trace, step.axes[0]))[-1])
-    return positions_in(rows, position).start
-
-
 def _targets(
     trace: Trace, step: Step, row: int, targets: int | Sequence[int] | None, mass: float | None
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -135,8 +131,7 @@ def _targets(
     region = (range(row, row + 1), range(shape[-1])) if len(shape) == 2 else (range(shape[0]),)
     name = PROBABILITIES if PROBABILITIES in trace.program.by_name else step.name
     line = np.asarray(trace.window(name, region), np.float64).reshape(-1)
-    if name == step.name:
-        line = np.exp(line - line.max()) / np.exp(line - line.max()).sum()
+    line = softmax(line) if name == step.name else line
     if targets is None:
         order = np.argsort(-line, kind="stable")[:MOST_LOGITS]
         count = 1 if mass is None else 1 + int(np.searchsorted(np.cumsum(line[order]), mass))
