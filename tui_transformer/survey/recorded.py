@@ -95,26 +95,20 @@ class Index:
             aliases = {str(alias): str(name) for alias, name in raw["aliases"].items()}
             stops, settings = list(map(_count, raw["stops"])), dict(raw["settings"])
             index = cls(settings, arrays, aliases, counts, stops, str(raw["digest"]), raw["complete"] is True)
-            fits = raw["kind"] == KIND and stops == sorted(stops) and index._fits()
+            fits = (
+                raw["kind"] == KIND
+                and stops == sorted(stops)
+                and set(aliases.values()) <= set(arrays)
+                and all(len(each) == index.texts for each in counts.values())
+                and all(map(NAME.fullmatch, arrays))
+                and all(kept.sequence in counts and kept.dtype in PRECISIONS for kept in arrays.values())
+                and all(0 < size < 1 << 40 for kept in arrays.values() for size in kept.shape)
+            )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError) as error:
             raise InputError(f"{path}: not the index of recorded steps") from error
         if not fits:
             raise InputError(f"{path}: not the index of recorded steps, or a damaged one")
         return index
-
-    def _fits(self) -> bool:
-        """Whether names are safe, sizes possible, and every array has a sequence whose texts are counted."""
-        return (
-            all(len(each) == self.texts for each in self.counts.values())
-            and set(self.aliases.values()) <= set(self.arrays)
-            and all(
-                NAME.fullmatch(name)
-                and kept.sequence in self.counts
-                and kept.dtype in PRECISIONS
-                and all(0 < size < 1 << 40 for size in kept.shape)
-                for name, kept in self.arrays.items()
-            )
-        )
 
 
 def _count(value: Any) -> int:
