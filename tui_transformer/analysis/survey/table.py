@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from statistics import NormalDist
+from typing import Any
 
 from tui_transformer.analysis.measures import FEATURE, HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
@@ -95,14 +96,13 @@ class Example:
 
 def rows(sums: Sums, of: Origin) -> Iterator[Row]:
     """A row for every unit of every measure; measures that no text has have none."""
-    for unit, where, feature in _units(sums):
-        count = int(sums.moments.count[unit])
+    for column, where in _units(sums):
+        count = int(sums.moments.count[column])
         if count:
-            mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
+            mean, deviation, unit = sums.moments.mean(column), sums.moments.deviation(column), unit_of(where["measure"])
             half = half_width(deviation, count)
             low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
-            numbers = mean, low, high, spread, count
-            yield Row(of.model, *where, unit_of(where[-1]), *numbers, of.vocab, of.seed, of.dtype, feature)
+            yield Row(**vars(of), **where, unit=unit, mean=mean, low=low, high=high, deviation=spread, count=count)
 
 
 def examples(sums: Sums, of: Origin, model: Model | None = None) -> Iterator[Example]:
@@ -117,14 +117,12 @@ def examples(sums: Sums, of: Origin, model: Model | None = None) -> Iterator[Exa
         tokens = spans[text]
         return marked(sums.sources[text].text, tokens[position]) if position < len(tokens) else ""
 
-    for unit, where, feature in _units(sums):
-        for rank, text in enumerate(strongest.texts[unit].tolist()):
+    for column, where in _units(sums):
+        for rank, text in enumerate(strongest.texts[column].tolist()):
             if text != NONE:
-                source = sums.sources[text]
-                value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
-                cells = value, source.file, source.line, position, source.text
-                own = of.vocab, of.seed, of.dtype, feature, marked_in(text, position)
-                yield Example(of.model, *where, rank + 1, *cells, *own)
+                value, position = float(strongest.values[column, rank]), int(strongest.positions[column, rank])
+                place, mark = {**vars(of), **where, **vars(sums.sources[text])}, marked_in(text, position)
+                yield Example(**place, rank=rank + 1, value=value, position=position, marked=mark)
 
 
 def marked(text: str, token: Token) -> str:
@@ -147,12 +145,8 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-Where = tuple[str, int | None, int | None, int | None, str]
-"""Part, layer, head, neuron and measure."""
-
-
-def _units(sums: Sums) -> Iterator[tuple[int, Where, int | None]]:
-    """Every unit: its column in the sums, where it is, and its number as a feature; in the order of measures."""
+def _units(sums: Sums) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every unit: its column in the sums, and where it is, as a row has it; in the order of measures."""
 
     def order(place: Place) -> tuple[str, int, int, int, str]:
         name, _, group = place.measure.partition(":")
@@ -163,8 +157,8 @@ def _units(sums: Sums) -> Iterator[tuple[int, Where, int | None]]:
     for place, size in sorted(sums.places, key=lambda each: order(each[0])):
         layer = None if place.layer == WHOLE else place.layer
         for number in range(size):
-            head, neuron, feature = (number if place.unit == unit else None for unit in (HEAD, NEURON, FEATURE))
-            yield starts[place] + number, (place.part, layer, head, neuron, place.measure), feature
+            where = {unit: number if place.unit == unit else None for unit in (HEAD, NEURON, FEATURE)}
+            yield starts[place] + number, {"part": place.part, "layer": layer, "measure": place.measure, **where}
 
 
 LEVEL = 0.95
