@@ -125,12 +125,11 @@ def _parts(program: Program, name: str, kinds: Mapping[str, Callable[[Program], 
 
 
 def _of_attentions(part: str) -> Callable[[Program], Places]:
-    def places(program: Program) -> Places:
-        sublayers = [step.sublayer for step in program.steps if is_context(step)]
-        steps = {sublayer: f"{sublayer}.{part}" for sublayer in sublayers}
-        return {sublayer: (step,) for sublayer, step in steps.items() if step in program.by_name}
-
-    return places
+    return lambda program: {
+        step.sublayer: (f"{step.sublayer}.{part}",)
+        for step in program.steps
+        if is_context(step) and f"{step.sublayer}.{part}" in program.by_name
+    }
 
 
 HEADS = _of_attentions("context")

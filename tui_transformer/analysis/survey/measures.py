@@ -84,16 +84,16 @@ def unit_of(row: str) -> str:
 
 def _ablated(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
     positions = answer_positions(text.trace, folder=text.model.folder)
-    metric = None if isinstance(text.metric, tuple) else text.metric
-    if isinstance(text.metric, tuple):
+    metric = text.metric
+    if isinstance(metric, tuple):
         targets: tuple[int, ...] = ()
-        if text.metric == ("loss", ()):  # on the next tokens of the text, or on its tokens where these are predicted
+        if metric == ("loss", ()):  # on the next tokens of the text, or on its tokens where these are predicted
             givens = text.trace.givens
             ids = givens.get("decoder.input.ids", givens["input.ids"])[0].tolist()
             targets = default_targets(text.trace.program, ids)
         if targets and set(targets) == {NOT_COUNTED}:
             return  # nothing follows a single token
-        metric = Metric(*text.metric, targets)
+        metric = Metric(*metric, targets)
     row = metric.name if isinstance(metric, Metric) else OWN
     fields = {"change": row} if metric else {field: field for field in ("divergence", "change", "relative")}
     for step in text.attentions:
