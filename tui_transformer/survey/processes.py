@@ -49,11 +49,41 @@ def in_processes(
     Raises:
         InputError: The model lacks what is measured, or processes end again and again at the same texts.
     """
-    pool = _Pool(work, count, worker or Worker)
+    start, workers, waiting = worker or Worker, list[Worker](), enumerate(batches)
+    again, tries, done = deque[Task](), Counter[int](), dict[int, bytes]()
+    following = given = 0
     try:
-        yield from pool.run(iter(batches))
+        while True:
+            while len(busy := [each for each in workers if each.task]) < count and given - following < AHEAD * count:
+                task = again.popleft() if again else next(waiting, None)
+                if task is None:
+                    break
+                given = max(given, task[0] + 1)
+                idle = next((each for each in workers if each.task is None), None)
+                if idle is None:
+                    idle = start(work)
+                    workers.append(idle)
+                idle.give(task)
+            if not busy:
+                return
+            ready = wait([each.pipe for each in busy], SECONDS)
+            if not ready:
+                yield None
+            for each in (each for each in busy if each.pipe in ready):
+                (number, batch), result = each.taken()
+                if result is not None:
+                    done[number] = result
+                    continue
+                workers.remove(each)
+                again.append((number, batch))
+                tries[number] += 1
+                if tries[number] >= TRIES:
+                    raise InputError(f"{TRIES} processes ended {each.ended(batch)}")
+            while following in done:
+                yield done.pop(following)
+                following += 1
     finally:
-        for each in pool.workers:
+        for each in workers:
             each.end()
 
 
@@ -95,11 +125,33 @@ class Worker:
             return None
         return reply
 
+    def taken(self) -> tuple[Task, bytes | None]:
+        """Its task, and what came of it; None where the process has ended."""
+        assert self.task is not None  # noqa: S101 - only those that have one are waited for
+        task, self.task = self.task, None
+        kind, result = self.answer() or ("ended", None)
+        if kind == "ended":
+            self.end()
+        elif kind != "sums":
+            raise (InputError if kind == "input" else RuntimeError)(result)
+        return task, result
+
     def end(self) -> None:
         """End the process at once."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
+
+    def ended(self, batch: Batch) -> str:
+        """Why, and where, in words."""
+        first, last, code = batch[0].source, batch[-1].source, self.process.exitcode
+        why = f"exit code {code}"
+        if code is not None and code < 0:
+            why = signal.strsignal(-code) or f"signal {-code}"
+        return (
+            f"({why}) at {first.file} lines {first.line:,} to {last.line:,}: is memory short? Use fewer workers, or a "
+            "shorter length"
+        )
 
 
 @contextlib.contextmanager
@@ -116,70 +168,6 @@ def _deaf() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class _Pool:
-    """Processes, and the tasks that wait to be done again."""
-
-    def __init__(self, work: Batchwise, count: int, start: Callable[[Batchwise], Worker]) -> None:
-        self._work, self._count, self._start = work, count, start
-        self.workers: list[Worker] = []
-        self._again: deque[Task] = deque()
-        self._tries: Counter[int] = Counter()
-
-    def run(self, batches: Iterator[Batch]) -> Iterator[bytes | None]:
-        waiting = enumerate(batches)
-        done: dict[int, bytes] = {}
-        following = given = 0
-        while True:
-            while len(busy := [each for each in self.workers if each.task]) < self._count and (
-                given - following < AHEAD * self._count
-            ):
-                task = self._again.popleft() if self._again else next(waiting, None)
-                if task is None:
-                    break
-                given = max(given, task[0] + 1)
-                idle = next((each for each in self.workers if each.task is None), None)
-                if idle is None:
-                    idle = self._start(self._work)
-                    self.workers.append(idle)
-                idle.give(task)
-            if not busy:
-                return
-            ready = wait([worker.pipe for worker in busy], SECONDS)
-            if not ready:
-                yield None
-            for worker in busy:
-                if worker.pipe in ready:
-                    done |= self._taken(worker)
-            while following in done:
-                yield done.pop(following)
-                following += 1
-
-    def _taken(self, worker: Worker) -> dict[int, bytes]:
-        """The result of a process; of one that ended, nothing, and its task is put back."""
-        assert worker.task is not None  # noqa: S101 - only those that have one are waited for
-        (number, batch), worker.task = worker.task, None
-        answer = worker.answer()
-        if answer is not None:
-            kind, result = answer
-            if kind == "sums":
-                return {number: result}
-            raise (InputError if kind == "input" else RuntimeError)(result)
-        worker.end()
-        self.workers.remove(worker)
-        self._again.append((number, batch))
-        self._tries[number] += 1
-        if self._tries[number] >= TRIES:
-            first, last, code = batch[0].source, batch[-1].source, worker.process.exitcode
-            why = f"exit code {code}"
-            if code is not None and code < 0:
-                why = signal.strsignal(-code) or f"signal {-code}"
-            raise InputError(
-                f"{self._tries[number]} processes ended ({why}) at {first.file} lines {first.line:,} to "
-                f"{last.line:,}: is memory short? Use fewer workers, or a shorter length"
-            )
-        return {}
 
 
 # In the process
