@@ -47,10 +47,9 @@ class PlacedFeatures:
 
     def check(self, program: Program) -> None:
         """Refuse a model whose steps are of other widths; InputError says which."""
-        features, out = self.features, self.features.layers[0].parts["decoder"].shape[-1]
         for spot in self.spots:
-            for own, width, does in ((spot.reads, features.width, "reads"), (spot.writes, out, "writes")):
-                _check(features, program, own, program.step(own).name, width, does)
+            _checked(self.features, program, spot.reads, "reads")
+            _checked(self.features, program, spot.writes, "writes")
 
     def beside(self, weights: Weights) -> Weights:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
@@ -266,14 +265,12 @@ def spots(features: Dictionary, program: Program, at: str | None, into: str | No
 
 def _spot(features: Dictionary, program: Program, at: str | None, into: str | None) -> Spot:
     name = one(program.names, at or _of_hook(features, program, features.hook))
-    reads = step_of_numbers(program, name).name
-    _check(features, program, name, reads, features.width, "reads")
+    reads = _checked(features, program, name, "reads")
     if into is None and at is None and features.hook_out:
         into = _of_hook(features, program, features.hook_out)
     if into is None and features.transcodes:
         into = _fed_forward(features, program, reads)
-    writes = step_of_numbers(program, into or name).name
-    _check(features, program, into or name, writes, features.layers[0].parts["decoder"].shape[-1], "writes")
+    writes = _checked(features, program, into or name, "writes")
     if program.places[writes] < program.places[reads]:
         raise InputError(f"{into} is computed before {name}: features that read this cannot be written there")
     if program.step(reads).axes[0] != program.step(writes).axes[0]:
@@ -283,14 +280,17 @@ def _spot(features: Dictionary, program: Program, at: str | None, into: str | No
     return Spot(name, reads, writes)
 
 
-def _check(features: Dictionary, program: Program, name: str, own: str, width: int, does: str) -> None:
-    axes = program.step(own).axes
+def _checked(features: Dictionary, program: Program, name: str, does: str) -> str:
+    """The own name of a step that a dictionary reads or writes; InputError where it is of another width."""
+    step, decoder = step_of_numbers(program, name), features.layers[0].parts["decoder"]
+    axes, width = step.axes, features.width if does == "reads" else decoder.shape[-1]
     if len(axes) != 2 or axes[-1].size != width:
         size = " × ".join(f"{axis.size} {axis.name}s" if axis.name == "head" else str(axis.size) for axis in axes)
         has = f"{axes[-1].size:,} numbers a token" if len(axes) == 2 else f"no row for each token, but {size}"
         wanted = [each.name for each in program.steps if len(each.axes) == 2 and each.axes[-1].size == width]
         hint = f": {wanted[0]}, for one, has" if wanted else ": it is of another model"
         raise InputError(f"{features.path.name} {does} {width:,} numbers a token, and {name} has {has}{hint}")
+    return step.name
 
 
 def _of_hook(features: Dictionary, program: Program, hook: str) -> str:
