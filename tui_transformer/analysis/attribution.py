@@ -19,23 +19,11 @@ import numpy as np
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.graph_walk import changes
 from tui_transformer.analysis.measurable import last_position, logits_of, positions_in
+from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import changes_of, of_sentence
 from tui_transformer.engine.gradient import LOGITS
-from tui_transformer.engine.ops import (
-    Add,
-    FromSize,
-    LayerNorm,
-    Linear,
-    MergeHeads,
-    NormOfSum,
-    OfExpert,
-    RmsNorm,
-    Scale,
-    Unembed,
-    WeightedExperts,
-)
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.targets import NEURONS
@@ -43,7 +31,7 @@ from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, replace
 
-NORMS = (LayerNorm, RmsNorm, NormOfSum)
+NORMS = (ops.LayerNorm, ops.RmsNorm, ops.NormOfSum)
 
 
 @dataclass(frozen=True)
@@ -120,7 +108,7 @@ def attribute(
     """
     logits_of(trace.program, "attribution reads these")
     step = trace.program.step(LOGITS)
-    if not isinstance(step.op, Linear | Unembed):
+    if not isinstance(step.op, ops.Linear | ops.Unembed):
         raise InputError(f"{LOGITS} is “{step.op.formula}”, and no product with a matrix: attribution follows these")
     rows, words = step.shape[-2:]
     item = item_of(trace, item)
@@ -156,11 +144,11 @@ class FrozenNorm:
 
 def frozen_norm(trace: Trace, step: Step, rows: range, item: int) -> FrozenNorm:
     """The norm of a step at some rows, in float64."""
-    op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
+    op, parts = step.op, step.op.parts if isinstance(step.op, ops.NormOfSum) else 1
     region = rows, range(step.axes[-1].size)
     x = sum((np.asarray(trace.window(name, region, item), np.float64) for name in step.inputs[:parts]), np.zeros(1))
-    centred = not isinstance(op, RmsNorm)
-    epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
+    centred = not isinstance(op, ops.RmsNorm)
+    epsilon = op.epsilon if isinstance(op, ops.LayerNorm | ops.RmsNorm | ops.NormOfSum) else 0.0
     spread = x - x.mean(axis=-1, keepdims=True) if centred else x
     deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
     return FrozenNorm(step.inputs[:parts], deviation, in_float64(trace, step.inputs[parts]), centred)
@@ -223,26 +211,26 @@ class _Walk:
             yield Term(name, "bias", None, float(self.line(name) @ direction))
         elif name == LOGITS:
             yield from self._of_words(step, direction)
-        elif isinstance(step.op, Add):
+        elif isinstance(step.op, ops.Add):
             change = changes(self.trace.program, step) if self.features else None
             for source in step.inputs if change is None else change.inputs[:2]:  # what features write, and their error
                 yield from self.of(source, direction)
-        elif isinstance(step.op, Scale):
+        elif isinstance(step.op, ops.Scale):
             yield from self.of(step.inputs[0], direction * step.op.factor)
         elif isinstance(step.op, NORMS) and len(step.axes) == 2:
             yield from self._of_norm(step, direction)
-        elif isinstance(step.op, Linear):
+        elif isinstance(step.op, ops.Linear):
             yield from self._of_matrix(step, direction)
-        elif isinstance(step.op, FromSize):
+        elif isinstance(step.op, ops.FromSize):
             x = self.line(step.inputs[1])[None]  # what the dictionary read: its mean, and its size
             mean, moved = (step.op.forward(EXACT, np.full_like(x, value), x)[0] for value in (0.0, 1.0))
             yield from self.of(step.inputs[0], direction * float(moved[0] - mean[0]))
             yield Term(step.name, "layer", None, float(mean @ direction))
-        elif self.neurons and isinstance(step.op, WeightedExperts):
+        elif self.neurons and isinstance(step.op, ops.WeightedExperts):
             shares = self.line(step.inputs[0])
             for expert in map(int, np.flatnonzero(shares)):
                 yield from self.of(step.inputs[1 + expert], direction * shares[expert])
-        elif isinstance(step.op, OfExpert) and isinstance(step.op.op, Linear):
+        elif isinstance(step.op, ops.OfExpert) and isinstance(step.op.op, ops.Linear):
             yield from self._of_matrix(replace(step, inputs=step.inputs[:-1]), direction)
         else:
             yield self._whole(name, direction)
@@ -253,7 +241,7 @@ class _Walk:
         toward, constants = np.zeros(self.trace.program.shape(source)[-1]), np.zeros(len(biases))
         for token in np.flatnonzero(direction).tolist():
             at = range(token, token + 1)
-            if isinstance(step.op, Unembed):
+            if isinstance(step.op, ops.Unembed):
                 vector = in_float64(self.trace, weight, (at, columns)) * step.op.scale
             else:
                 vector = in_float64(self.trace, weight, (rows, at))
@@ -296,7 +284,7 @@ class _Walk:
             for feature in map(int, np.flatnonzero(values)):
                 row = in_float64(self.trace, weight, (range(feature, feature + 1), columns))[0]
                 yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
-        elif before is not None and isinstance(before.op, MergeHeads):
+        elif before is not None and isinstance(before.op, ops.MergeHeads):
             yield from self._of_heads(source, before.inputs[0], in_float64(self.trace, weight) @ direction)
         elif self.neurons and read == NEURONS:
             written = in_float64(self.trace, weight) @ direction * self.line(source)
