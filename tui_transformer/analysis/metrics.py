@@ -195,7 +195,14 @@ class Metric(Measurable):
         The logits before are those of one sentence, and None where they have no part.
         """
         name = logits_of(trace.program)
-        self._check(*trace.program.shape(name))
+        length, words = trace.program.shape(name)
+        outside = [token for token in self.tokens if not 0 <= token < words]
+        outside += [token for token in self.targets if not NOT_COUNTED <= token < words]
+        if outside:
+            raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
+        if self.targets and len(self.targets) != length:
+            targets = f"{len(self.targets)} target{'s' * (len(self.targets) != 1)}"
+            raise InputError(f"{targets} for {length} position{'s' * (length != 1)}: write one for each, -1 for none")
         region = answer_region(trace, range(len(self.targets)) if self.targets else positions, item)
         distance = METRICS[self.name].distance and before is not trace
         for part, now in trace.blocks(name, region, None, watch):
@@ -206,15 +213,6 @@ class Metric(Measurable):
                 yield rows, now, old, tokens, counted[rows.start : rows.stop] / counted.sum()
             else:
                 yield rows, now, old, np.tile(np.array(self.tokens, np.int64), (len(rows), 1)), np.ones(len(rows))
-
-    def _check(self, length: int, words: int) -> None:
-        outside = [token for token in self.tokens if not 0 <= token < words]
-        outside += [token for token in self.targets if not NOT_COUNTED <= token < words]
-        if outside:
-            raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
-        if self.targets and len(self.targets) != length:
-            targets = f"{len(self.targets)} target{'s' * (len(self.targets) != 1)}"
-            raise InputError(f"{targets} for {length} position{'s' * (length != 1)}: write one for each, -1 for none")
 
 
 AnyMetric = Measurable | Callable[[Trace], float]

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -228,20 +228,15 @@ def _opened(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[W
     file = WeightsFile(path)
     header = io.BytesIO(file.bytes(0, LONGEST_HEADER))
     try:
-        if np.lib.format.read_magic(header) != (1, 0):
-            _damaged(path)
-        there, turned, kind = np.lib.format.read_array_header_1_0(header)
+        known = np.lib.format.read_magic(header) == (1, 0)
+        there, turned, kind = np.lib.format.read_array_header_1_0(header) if known else ((), True, None)
     except (ValueError, TypeError, SyntaxError, TokenError, MemoryError, RecursionError) as error:
         raise InputError(f"{path}: no array, or a damaged one") from error
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
     begin = header.tell()
     if turned or kind != dtype or there[1:] != shape[1:] or there[:1] < shape[:1] or begin + size > file.size:
-        _damaged(path)
+        raise InputError(f"{path}: not the array that {INDEX} says is there: record the steps again")
     return file, file.layout(begin, begin + size, dtype, shape)
-
-
-def _damaged(path: Path) -> NoReturn:
-    raise InputError(f"{path}: not the array that {INDEX} says is there: record the steps again")
 
 
 @dataclass(frozen=True, eq=False)
