@@ -18,7 +18,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
-    from tui_transformer.engine.explanation import Explanation, Index
+    from tui_transformer.engine.explanation import Index
+    from tui_transformer.engine.gradient import Gradients
     from tui_transformer.engine.program import Program
     from tui_transformer.engine.trace import Trace
     from tui_transformer.report import text
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from tui_transformer.views.chart_data import Kind
     from tui_transformer.views.step_view import Place
     from tui_transformer.views.view import View
+
+    Backward = tuple[Gradients, tuple[int, ...]]
+    """Gradients, and the targets that they are of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +65,16 @@ class Show(Featured):
         if self.step is None:
             deliver(self._list(session.trace.program), self.out)
             return
+        from tui_transformer.cli.metrics import gradients_of_chosen
         from tui_transformer.engine.names import find
         from tui_transformer.report import text
 
-        shown = Gradient(session, self) if self.gradient else Values(session)
+        back = gradients_of_chosen(session, session.trace, self) if self.gradient else None
         program = session.trace.program
-        views = shown.views(find((*program.names, *program.weights), self.step), self._head())
+        names = find((*program.names, *program.weights), self.step)
+        views = _views(session, names, self._head(), None if back is None else back[0])
         if self.explain is not None:
-            deliver(self._explained(shown, _single(views, "--explain"), self.explain), self.out)
+            deliver(self._explained(session.trace, _single(views, "--explain"), self.explain, back), self.out)
         elif self.format == "text" or (self.format is None and self.out is None):
             texts = (text.render(view, self._page()) for view in views)
             deliver(("\n" * (number > 0) + each for number, each in enumerate(texts)), self.out)
@@ -77,17 +83,15 @@ class Show(Featured):
             emit_view(_single(views, asked), self.format, self.out)
 
     def _check_gradient(self) -> None:
-        scalar = self.metric is not None or self.tokens is not None
-        if not self.gradient and self.targets is None and not scalar:
-            return
-        if self.step is None:
+        scalar = (self.metric, self.tokens, self.targets) != (None, None, None)
+        if (self.gradient or scalar) and self.step is None:
             raise UsageError("--gradient and --targets need a STEP: `tui-transformer show` lists the steps")
-        if self.gradient and self.targets is None and not scalar:
+        if self.gradient and not scalar:
             raise UsageError(
                 "--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), "
                 "or --tokens or --metric"
             )
-        if not self.gradient:
+        if scalar and not self.gradient:
             raise UsageError("--targets is what a gradient is computed from: give --gradient too")
 
     def _head(self) -> int | None:
@@ -109,11 +113,15 @@ class Show(Featured):
     def _page(self) -> text.Page:
         return page(everything=self.everything or self.out is not None)
 
-    def _explained(self, shown: Values, view: View, cell: str) -> Iterator[str]:
+    def _explained(self, trace: Trace, view: View, cell: str, back: Backward | None) -> Iterator[str]:
+        """How the cell was made; of a gradient by the chain rule."""
+        from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
         from tui_transformer.report import text
+        from tui_transformer.views.step_view import index_of
 
-        place = place_of_cell(view, cell, "--explain")
-        explanation = shown.explain(view, place)
+        place, name = _place_of_cell(view, cell, "--explain"), view.name.removeprefix(GRADIENT)
+        index = index_of(trace.program.axes(name), place)
+        explanation = trace.explain_cell(name, index) if back is None else explain_gradient(trace, *back, name, index)
         if self._form() not in ("text", "json"):
             raise UsageError(f"--explain has no {self._form()} format: use text or json")
         if self._form() == "json":
@@ -157,7 +165,7 @@ def _single(views: list[View], option: str) -> View:
     return views[0]
 
 
-def place_of_cell(view: View, cell: str, option: str) -> Place:
+def _place_of_cell(view: View, cell: str, option: str) -> Place:
     """The place that an option names as ROW,COLUMN; InputError where the view has no such cell."""
     from tui_transformer.views.step_view import Place
 
@@ -171,68 +179,34 @@ def place_of_cell(view: View, cell: str, option: str) -> Place:
     return place
 
 
-class Values:
-    """The values of steps and weights."""
+def _views(session: Session, names: Sequence[str], head: int | None, gradients: Gradients | None) -> list[View]:
+    """A view of each name and head, None: of all heads that it has; with gradients, of that of each name that has one.
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    Raises:
+        InputError: None of them has a gradient.
+    """
+    from tui_transformer.engine.gradient_explanation import GRADIENT, gradient_formula
+    from tui_transformer.views.step_view import gradient_of, view_of
 
-    def views(self, names: Sequence[str], head: int | None) -> list[View]:
-        """A view of each name and head; None: of all heads that it has."""
-        from tui_transformer.views.step_view import view_of
-
-        program = self.session.trace.program
-        heads = {name: program.axes(name)[0].size if len(program.axes(name)) == 3 else 1 for name in names}
-        return [
-            view_of(self.session.trace, name, self.session.labels, head=number)
-            for name in names
-            for number in (range(heads[name]) if head is None else (head,))
-        ]
-
-    def explain(self, view: View, place: Place) -> Explanation:
-        """How the cell at a place was made."""
-        from tui_transformer.views.step_view import index_of
-
-        axes = self.session.trace.program.axes(view.name)
-        return self.session.trace.explain_cell(view.name, index_of(axes, place))
-
-
-class Gradient(Values):
-    """Gradients in place of values, under `gradient/` and the name."""
-
-    def __init__(self, session: Session, request: Show) -> None:
-        """Go back from the loss or the metric; its value is said."""
-        from tui_transformer.cli.metrics import gradients_of_chosen
-
-        super().__init__(session)
-        self._gradients, self._targets = gradients_of_chosen(session, session.trace, request)
-
-    def views(self, names: Sequence[str], head: int | None) -> list[View]:
-        """A view of each name that has a gradient; InputError where none has."""
-        from tui_transformer.engine.gradient_explanation import GRADIENT, gradient_formula
-        from tui_transformer.views.step_view import gradient_of
-
-        trace, values = self.session.trace, self._gradients.values
-        own = {name: trace.program.aliases.get(name, name) for name in names}
-        known = [name for name in names if own[name] in values]
-        if not known:
-            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
-        made, start = [], self._gradients.start
-        of = "loss" if start is None else f"({start.description})"
-        for view in super().views(known, head):
-            gradient = gradient_of(view, trace.program.axes(view.name), values[own[view.name]], of)
-            formula = gradient_formula(trace, self._gradients, view.name)
-            made.append(dataclasses.replace(gradient, name=f"{GRADIENT}{view.name}", formula=formula))
-        return made
-
-    def explain(self, view: View, place: Place) -> Explanation:
-        """The chain rule at a place."""
-        from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
-        from tui_transformer.views.step_view import index_of
-
-        name, trace = view.name.removeprefix(GRADIENT), self.session.trace
-        index = index_of(trace.program.axes(name), place)
-        return explain_gradient(trace, self._gradients, self._targets, name, index)
+    trace, program = session.trace, session.trace.program
+    own = {name: program.aliases.get(name, name) for name in names}
+    known = [name for name in names if gradients is None or own[name] in gradients.values]
+    if not known:
+        raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
+    views = []
+    for name in known:
+        axes = program.axes(name)
+        every = range(axes[0].size if len(axes) == 3 else 1)
+        for number in every if head is None else (head,):
+            view = view_of(trace, name, session.labels, head=number)
+            if gradients is None:
+                views.append(view)
+                continue
+            of = "loss" if gradients.start is None else f"({gradients.start.description})"
+            gradient = gradient_of(view, axes, gradients.values[own[name]], of)
+            formula = gradient_formula(trace, gradients, name)
+            views.append(dataclasses.replace(gradient, name=f"{GRADIENT}{name}", formula=formula))
+    return views
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,7 +250,7 @@ class Chart(Featured):
             raise UsageError(f"a chart is of one step, and {len(names)} match: {listed(names)}")
         kind = self._kind(program, names[0])
         view = view_of(session.trace, names[0], session.labels, head=self.head or 0)
-        place = Place(view.head or 0) if self.cell is None else place_of_cell(view, self.cell, "--cell")
+        place = Place(view.head or 0) if self.cell is None else _place_of_cell(view, self.cell, "--cell")
         return chart(kind, session.trace, view, place, word=session.labels.word, among=session.model.has_vector)
 
     def _kind(self, program: Program, name: str) -> Kind:
