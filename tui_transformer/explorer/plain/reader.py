@@ -28,13 +28,12 @@ from tui_transformer.explorer.plain.sentences import (
     row_of,
     sentence_changed,
     sizes_at,
-    words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
-from tui_transformer.guide.texts import tours
+from tui_transformer.guide.texts import step_text, tours
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.records import replace
@@ -290,8 +289,9 @@ class Reader:
         return f"{where}; it {visible(made)}; worked out again {spoken(working.recomputed, DIGITS)}."
 
     def _what(self, _: Typed) -> str:
-        words = words_of(self.explored.session, self.explored.position.stop)
-        return " ".join(filter(None, (words.label + ":", words.what, words.why, words.look)))
+        stop = self.explored.position.stop
+        told = step_text("weight" if stop in self.explored.session.trace.program.weights else stop)
+        return " ".join(filter(None, (told.label + ":", told.what, told.why, told.look)))
 
     def _quit(self, _: Typed) -> str:
         self.ended = True

@@ -9,7 +9,7 @@ import numpy as np
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.errors import InputError
-from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.guide.texts import step_text
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import answer, answers, guesses
 from tui_transformer.session.edit_format import active
@@ -21,7 +21,7 @@ from tui_transformer.session.step_scene import cell_of, without_hidden
 from tui_transformer.session.view_state import entry_of
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, placed, view_of
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Values, View
 
 DIGITS = 6
 SHOWN_OF_A_LINE = 12
@@ -66,22 +66,28 @@ def describe(explored: Exploration, *, counted: bool = True) -> Description:
     parts = (label, stop if label.casefold() != stop else "", where if counted else "")
     step = ", ".join(dict.fromkeys(filter(None, parts)))
     view = matrix_of(explored)
-    if view is None:
-        return OF_WORDS[stop](explored, step)
     place = explored.position.place
+    if view is None:
+        count_rows, tell = WORDS[stop]
+        if not (rows := count_rows(session)):
+            return Description(step, value="no words")
+        explored.position = Position(stop, Place(place.head, min(place.row, rows - 1), 0))
+        row, value = tell(session, explored.position.place.row)
+        return Description(step, row=f"row {row}", value=value)
     head = f"head {place.head} of {view.heads}" if view.heads > 1 else ""
     value = spoken(float(view.window(range(place.row, place.row + 1), range(place.column, place.column + 1))[0, 0]))
     if session.backward and stop in session.gradients.values:
         gradient = cell_of(session, stop, place, "overlay").working.stored
         value = f"{value}, gradient {spoken(gradient, DIGITS)}"
-    row, column = _named("row", view.rows, place.row), _named("column", view.columns, place.column)
+    sides = (("row", view.rows, place.row), ("column", view.columns, place.column))
+    row, column = (f"{side} {placed(axis.label(at), at)}" if axis.name else "" for side, axis, at in sides)
     return Description(step, head, row, column, value)
 
 
 def heads_at(explored: Exploration) -> int:
     """Heads of the step."""
     stop = explored.position.stop
-    axes = () if stop in OF_WORDS else explored.session.trace.program.axes(stop)
+    axes = () if stop in WORDS else explored.session.trace.program.axes(stop)
     return axes[0].size if len(axes) == 3 else 1
 
 
@@ -90,13 +96,14 @@ def sizes_at(explored: Exploration) -> Mapping[str, int]:
     view = matrix_of(explored)
     if view is not None:
         return {"head": heads_at(explored), "row": view.rows.size, "column": view.columns.size}
-    return {"head": 1, "row": ROWS_OF_WORDS[explored.position.stop](explored.session), "column": 1}
+    count_rows, _ = WORDS[explored.position.stop]
+    return {"head": 1, "row": count_rows(explored.session), "column": 1}
 
 
 def matrix_of(explored: Exploration) -> View | None:
     """The matrix of the position, whose cell is moved inside it; None for words."""
     session, position = explored.session, explored.position
-    if position.stop in OF_WORDS:
+    if position.stop in WORDS:
         return None
     place = replace(position.place, head=min(position.place.head, heads_at(explored) - 1))
     view = view_of(session.trace, position.stop, session.labels, head=place.head)
@@ -130,11 +137,6 @@ def line_of(explored: Exploration) -> str:
     return f"the row is {told}{rest}{sums}"
 
 
-def words_of(session: Session, stop: str) -> StepText:
-    """The texts of a stop; a weight has its own."""
-    return step_text("weight") if stop in session.trace.program.weights else step_text(stop)
-
-
 def describe_model(session: Session) -> str:
     """The model, its sentence and its answer."""
     written = "; ".join(f"{name}: {visible(encoding.text)}" for name, encoding in session.sequences.items())
@@ -144,58 +146,31 @@ def describe_model(session: Session) -> str:
     return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{edited}{told}."
 
 
-def _named(side: str, axis: Axis, index: int) -> str:
-    """`row where @0`, and where the label is the number alone `row 0`; "" for a side of none."""
-    if not axis.name:
-        return ""
-    return f"{side} {placed(axis.label(index), index)}"
-
-
-def _row(explored: Exploration, size: int) -> int:
-    row = max(min(explored.position.place.row, size - 1), 0)
-    explored.position = Position(explored.position.stop, Place(explored.position.place.head, row, 0))
-    return row
-
-
-def _of_vocabulary(explored: Exploration, step: str) -> Description:
-    words = explored.session.model.vocabulary
-    if words is None or not words.size:
-        return Description(step, value="no words")
-    row, first = _row(explored, words.size), tuple(dict.fromkeys(explored.session.encoding.ids))
+def _of_vocabulary(session: Session, row: int) -> tuple[str, str]:
+    first = tuple(dict.fromkeys(session.encoding.ids))
     token, used = entry_of(first, row), ", in the sentence" * (row < len(first))
-    told = f"word {words.label(words.word(token))}, ID {token}{used}"
-    return Description(step, row=f"row {row} of {words.size:,}", value=told)
+    count = WORDS[VOCABULARY][0](session)
+    return f"{row} of {count:,}", f"word {session.model.word_label(token)}, ID {token}{used}"
 
 
-def _of_text(explored: Exploration, step: str) -> Description:
-    session = explored.session
-    tokens = (session.decoder_encoding or session.encoding).tokens
-    row = _row(explored, len(tokens))
+def _of_text(session: Session, row: int) -> tuple[str, str]:
+    token = (session.decoder_encoding or session.encoding).tokens[row]
     likely = ", ".join(map(str, guesses(session, row, LIKELY)))
-    return Description(step, row=f"row {session.model.label(tokens[row].text)} @{row}", value=f"most likely {likely}")
+    return f"{session.model.label(token.text)} @{row}", f"most likely {likely}"
 
 
-def _of_loss(explored: Exploration, step: str) -> Description:
-    session = explored.session
-    row = _row(explored, len(session.loss_targets))
+def _of_loss(session: Session, row: int) -> tuple[str, str]:
     target = session.loss_targets[row]
     name = "none" if target < 0 else session.model.target_label(target)
-    loss = spoken(session.gradients.loss, DIGITS)
-    return Description(step, row=f"row {row}", value=f"mean loss {loss}, target {name}")
+    return str(row), f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}"
 
 
-OF_WORDS: Mapping[str, Callable[[Exploration, str], Description]] = {
-    VOCABULARY: _of_vocabulary,
-    TEXT: _of_text,
-    LOSS: _of_loss,
+WORDS: Mapping[str, tuple[Callable[[Session], int], Callable[[Session, int], tuple[str, str]]]] = {
+    VOCABULARY: (lambda session: 0 if (words := session.model.vocabulary) is None else words.size, _of_vocabulary),
+    TEXT: (lambda session: len((session.decoder_encoding or session.encoding).tokens), _of_text),
+    LOSS: (lambda session: len(session.loss_targets), _of_loss),
 }
-"""Stops that are words."""
-
-ROWS_OF_WORDS: Mapping[str, Callable[[Session], int]] = {
-    VOCABULARY: lambda session: 0 if session.model.vocabulary is None else session.model.vocabulary.size,
-    TEXT: lambda session: len((session.decoder_encoding or session.encoding).tokens),
-    LOSS: lambda session: len(session.loss_targets),
-}
+"""Stops that are words, with the number of their rows, and what a row is called and has."""
 
 
 def answer_changed(before: Session, after: Session) -> str:
