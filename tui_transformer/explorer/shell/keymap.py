@@ -30,10 +30,9 @@ _LISTED = re.compile(r"- (?:`?\{key:[^{}\s]+\}`?(?:, | or | to | and | )?)+:")
 """The beginning of a line of help, with its keys."""
 
 
-def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
-    """A binding for each key of an action; none where it has no key."""
-    keys = keymap.get(binding.id or "") or binding.key
-    return (binding.with_key(key.strip(), None) for key in keys.split(",") if not key.startswith(UNBOUND))
+def _split(keys: str) -> list[str]:
+    """The keys that a table or a user gives to a meaning; none where it is to have no key."""
+    return [key.strip() for key in keys.split(",") if not key.startswith(UNBOUND)]
 
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
@@ -47,15 +46,14 @@ def _shown(action: Action, keymap: Mapping[str, str]) -> str:
     meanings = action.of.split() or [action.id]
     if keymap.keys().isdisjoint(meanings):
         return action.shown
-    return " ".join(filter(None, (_displayed(meaning, keymap) for meaning in meanings)))
+    return " ".join(keys[0][0] for meaning in meanings if (keys := _written(meaning, keymap)))
 
 
-def _displayed(meaning: str, keymap: Mapping[str, str]) -> str:
-    """The first key of a meaning in the line of keys, "" for none; a name that is none is a key itself."""
-    if meaning not in MEANINGS and meaning not in keymap:
-        return spelled(meaning)
-    binding = next(bindings_in_use(Action(meaning, "", "").binding(), keymap), None)
-    return "" if binding is None else spelled(binding.key).replace("ctrl+", "^")
+def _written(meaning: str, keymap: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The keys of a meaning as the line of keys writes them, each with its name; what is no meaning is a key itself."""
+    known = meaning in MEANINGS or meaning in keymap
+    keys = _split(keymap.get(meaning) or KEYS.get(meaning, UNBOUND)) if known else [meaning]
+    return [(spelled(key).replace("ctrl+", "^"), key) for key in keys]
 
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
@@ -164,7 +162,8 @@ def _word(action: Action, given: tuple[tuple[str, str], ...]) -> Content | None:
     if not (key and action.short):
         return None
     one = " " not in key and " " not in action.of
-    keys = () if does and one else tuple(_keys_shown(action, key, keymap))  # that clicks tell apart, or type
+    every = (each for meaning in action.of.split() or [action.id] for each in _written(meaning, keymap))
+    keys = () if does and one else tuple(each for each in every if each[0] in key)  # that clicks tell apart, or type
     said = Content.assemble(" ", (key, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
     if does or len(keys) == 1:
         name = does if "." in does.partition("(")[0] else f"screen.{does}"
@@ -179,17 +178,6 @@ def _word(action: Action, given: tuple[tuple[str, str], ...]) -> Content | None:
 def press(key: str) -> str:
     """What runs where a key is clicked that does what no action of the screen does."""
     return f"app.press({key!r})"
-
-
-def _keys_shown(action: Action, shown: str, keymap: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The keys of an action that the line of keys has, as it writes them, each with its name."""
-    for meaning in action.of.split() or [action.id]:
-        if meaning not in MEANINGS and meaning not in keymap:
-            yield spelled(meaning), meaning
-            continue
-        for binding in bindings_in_use(Action(meaning, "", "").binding(), keymap):
-            if (written := spelled(binding.key).replace("ctrl+", "^")) in shown:
-                yield written, binding.key
 
 
 CLICKED = "clicked"
@@ -245,7 +233,8 @@ def commands_of(
         for binding in _bindings(node):
             if binding.tooltip not in said and binding.id not in left_out:
                 said.add(binding.tooltip)
-                keys = " ".join(map(display, bindings_in_use(binding, keymap)))
+                given = _split(keymap.get(binding.id or "") or binding.key)
+                keys = " ".join(display(binding.with_key(key)) for key in given)
                 keys = keys or (key_in(keymap, str(binding.id)) if menus and binding.id in IN_MENUS else "")
                 told = f"{KEY}{keys}" if keys else NO_KEY
                 yield SystemCommand(binding.tooltip, told, partial(node.run_action, binding.action))
@@ -279,7 +268,7 @@ class CommandLines(Provider):
         for command in sorted(self.app.get_system_commands(self.screen), key=place):
             group, title = self._group(command), Content(command.title)
             line = self._line(title, command.help, group * (group != before))
-            yield DiscoveryHit(line, self._run(command), text=command.title)
+            yield DiscoveryHit(line, partial(self._run, command), text=command.title)
             before = group
 
     async def search(self, query: str) -> Hits:
@@ -292,19 +281,16 @@ class CommandLines(Provider):
             if fits > 0:
                 fits += BEFORE_OTHERS * (command.title in self._lately)
                 line = self._line(matcher.highlight(command.title), command.help, self._group(command))
-                yield Hit(fits, line, self._run(command), text=command.title)
+                yield Hit(fits, line, partial(self._run, command), text=command.title)
 
     def _group(self, command: SystemCommand) -> str:
         if command.title in self._lately:
             return LATELY
         return _GROUPS.get(command.title) or _GROUPS.get(command.title.partition(" ")[0], "")
 
-    def _run(self, command: SystemCommand) -> Callable[[], object]:
-        def run() -> object:
-            remember("commands", command.title)
-            return command.callback()
-
-        return run
+    def _run(self, command: SystemCommand) -> object:
+        remember("commands", command.title)
+        return command.callback()
 
     def _line(self, title: Content, told: str, group: str) -> Content:
         """A group, a title, and at the right its key, or what is said of it as far as there is room."""
