@@ -67,10 +67,6 @@ class Score:
     right: int = 0
     asked: int = 0
 
-    def and_then(self, *, right: bool) -> Score:
-        """With one more answer."""
-        return Score(self.right + right, self.asked + 1)
-
     def __str__(self) -> str:
         """`3 of 4 predicted`."""
         return f"{self.right:,} of {self.asked:,} predicted"
@@ -90,15 +86,11 @@ def read_score() -> Score:
     return Score()
 
 
-def keep_score(score: Score) -> None:
-    """Write the score."""
-    _keep(score_path(), json.dumps({"right": score.right, "asked": score.asked}))
-
-
 def count_answer(*, right: bool) -> Score:
     """The score with one more answer, which is kept."""
-    score = read_score().and_then(right=right)
-    keep_score(score)
+    known = read_score()
+    score = Score(known.right + right, known.asked + 1)
+    _keep(score_path(), json.dumps({"right": score.right, "asked": score.asked}))
     return score
 
 

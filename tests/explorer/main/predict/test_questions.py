@@ -18,7 +18,7 @@ from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.predict import operands
 from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question, question_at
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score, score_path
+from tui_transformer.explorer.shell.user_files import Score, count_answer, read_score, score_path
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model.options import ModelOptions
@@ -179,7 +179,7 @@ async def test_nothing_is_chosen_at_first_and_enter_without_a_choice_says_so(siz
 
 
 async def test_the_score_lasts_after_the_program_ends():
-    keep_score(Score(1, 1))
+    count_answer(right=True)
     async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         await explorer.press("p", "up", "enter", "enter")
         assert "of 2 predicted" in explorer.messages[-1]
@@ -193,7 +193,7 @@ def test_a_score_that_cannot_be_read_begins_anew(broken):
     score_path().parent.mkdir(parents=True, exist_ok=True)
     score_path().write_text(broken)
     assert read_score() == Score()
-    keep_score(Score().and_then(right=True))
+    count_answer(right=True)
     assert read_score() == Score(1, 1)
 
 
