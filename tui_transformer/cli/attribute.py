@@ -62,24 +62,28 @@ class Attribute(Featured):
     format: TableFormat = "text"
 
     def run(self) -> None:
+        from tui_transformer.cli.metrics import positions_of
+
         if self.by == "terms" and self.of != INPUT:
             raise UsageError("--of is of --by gradient and integrated: terms are of the last residual stream")
         if self.by != "integrated" and (self.baseline, self.points) != ("0", POINTS):
             raise UsageError("--baseline and --points are of --by integrated")
         session = open_session(self)
-        table = self._terms(session) if self.by == "terms" else self._inputs(session)
-        table.emit(self.format)
-
-    def _terms(self, session: Session) -> Table:
-        """A line a term, and the logit that they sum to."""
-        from tui_transformer.analysis.attribution import attribute
-        from tui_transformer.cli.metrics import positions_of, token_ids
-
-        if self.metric is not None or self.targets is not None:
+        if self.by == "terms" and (self.metric is not None or self.targets is not None):
             raise UsageError("--metric and --targets are of --by gradient and integrated: terms are of a logit")
+        if self.by != "terms" and self.neurons:
+            raise UsageError("--neurons are terms: leave --by out")
         if not session.trace.program.logits:
             raise InputError("the model has no logits of words: attribution reads these")
         positions = positions_of(session, self.position)
+        table = self._terms(session, positions) if self.by == "terms" else self._inputs(session, positions)
+        table.emit(self.format)
+
+    def _terms(self, session: Session, positions: range) -> Table:
+        """A line a term, and the logit that they sum to."""
+        from tui_transformer.analysis.attribution import attribute
+        from tui_transformer.cli.metrics import token_ids
+
         if len(positions) > 1:
             raise UsageError("attribution reads one position: name it with --position")
         tokens = token_ids(session.model, self.tokens)
@@ -94,18 +98,13 @@ class Attribute(Featured):
         note += f" · remainder {found.remainder:.1e}"
         return Table(("term", "kind", "number", "value"), self._largest(rows), 4, note)
 
-    def _inputs(self, session: Session) -> Table:
+    def _inputs(self, session: Session, positions: range) -> Table:
         """A line a token, and what they sum to."""
         from tui_transformer.analysis import input_attribution, metrics
         from tui_transformer.analysis.expert_load import expert_steps
-        from tui_transformer.cli.metrics import chosen, positions_of, said_of
+        from tui_transformer.cli.metrics import chosen, said_of
 
-        if self.neurons:
-            raise UsageError("--neurons are terms: leave --by out")
         trace = session.trace
-        if not trace.program.logits:
-            raise InputError("the model has no logits of words: attribution reads these")
-        positions = positions_of(session, self.position)
         metric = chosen(session, self) or metrics.Metric("logit", (_likeliest(session, positions),))
         found: InputAttribution
         if self.by == "gradient":
@@ -137,7 +136,7 @@ class Attribute(Featured):
 
         from tui_transformer.analysis.input_attribution import mean_of_tokens
         from tui_transformer.analysis.tokens import WRITTEN
-        from tui_transformer.cli.metrics import read_id, token_ids
+        from tui_transformer.cli.metrics import token_id, token_ids
 
         if self.baseline == "0":
             return 0.0
@@ -151,7 +150,8 @@ class Attribute(Featured):
         if decoder_ids is not None and own.axes[0].sequence == WRITTEN:
             decoder_ids = [*token_ids(session.model, self.baseline)] * len(decoder_ids)
         else:
-            ids, mask = [read_id(session.model, self.baseline)] * len(ids), [1] * len(ids)
+            word = token_id(session.model.vocabulary, session.model.config.vocab_size, self.baseline)
+            ids, mask = [word] * len(ids), [1] * len(ids)
         other = session.model.trace(ids=ids, mask=mask, decoder_ids=decoder_ids)
         return np.asarray(other[own.name], np.float64)
 

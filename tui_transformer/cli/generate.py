@@ -15,6 +15,7 @@ from tui_transformer.cli.session import edits_of, loaded, read
 from tui_transformer.cli.terminal import INTERRUPTED, choose_threads
 from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.machine import readable
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
@@ -176,8 +177,6 @@ def _write(writer: Writer, prompt: Ids, output: AsText | AsJson) -> None:
 
 def _told(writer: Writer, tokens: int, seconds: Sequence[float], end: str) -> str:
     """Tokens, how fast, memory of the cache, and why it ended."""
-    from tui_transformer.machine import readable
-
     count = f"{tokens:,} token" + "s" * (tokens != 1)
     later = sum(seconds[1:])
     rate = f", then {(tokens - 1) / later:.1f} tokens/s" if later else ""

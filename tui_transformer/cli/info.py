@@ -21,7 +21,7 @@ from tui_transformer.cli.options import Device
 from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import argument, flag
 from tui_transformer.errors import InputError
-from tui_transformer.machine import THREADS, processors
+from tui_transformer.machine import THREADS, available_memory, processors, readable
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
@@ -53,7 +53,6 @@ class Info:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         from tui_transformer.engine.backend import choose_backend, find_gpu
-        from tui_transformer.machine import available_memory, readable
         from tui_transformer.text.dispatch import load_vocabulary
         from tui_transformer.text.vocabulary import built_in_vocabularies
 
@@ -122,8 +121,6 @@ class Models:
 
 
 def _size(folder: Path) -> str:
-    from tui_transformer.machine import readable
-
     try:
         files = [folder] if folder.is_file() else [*folder.glob("*.safetensors"), *folder.glob("*.gguf")]
         return readable(sum(path.stat().st_size for path in files if path.exists()))
@@ -179,7 +176,6 @@ class Fetch:
 
     def run(self) -> None:
         from tui_transformer.files import write_whole
-        from tui_transformer.machine import readable
         from tui_transformer.model.local_models import cache_folder
 
         name = self.name
@@ -240,7 +236,6 @@ def _is_weights(file: str) -> bool:
 
 
 def _check_room(name: str, needed: int) -> None:
-    from tui_transformer.machine import readable
     from tui_transformer.model.local_models import cache_folder
 
     folder = next(place for place in (cache_folder(), *cache_folder().parents) if place.exists())

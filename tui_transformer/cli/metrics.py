@@ -68,15 +68,11 @@ def chosen(session: Session, request: Measuring) -> Metric | None:
 def token_ids(model: Model, text: str | None) -> tuple[int, ...]:
     """The IDs of words that the model writes, with commas between them."""
     words = () if text is None else text.split(",")
-    return tuple(_token_id(model.target_vocabulary, model.target_size, word) for word in words)
+    return tuple(token_id(model.target_vocabulary, model.target_size, word) for word in words)
 
 
-def read_id(model: Model, word: str) -> int:
-    """The ID of a word that the model reads."""
-    return _token_id(model.vocabulary, model.config.vocab_size, word)
-
-
-def _token_id(vocabulary: Vocabulary | None, size: int, word: str) -> int:
+def token_id(vocabulary: Vocabulary | None, size: int, word: str) -> int:
+    """The ID of a word of a vocabulary, or that is written itself, below so many."""
     if vocabulary is not None:
         with suppress(InputError):
             return vocabulary.token_id(word)
@@ -213,8 +209,10 @@ def emit_experiment(
     said = "" if metric is None else metric.said(session.labels.word)
     measured = effect(trace, edited, positions, metric=metric)
     if form == "text":
-        emit(f"{visible(line)}\n" for line in what)
-        emit(_steps_as_text(steps))
+        emit(f"{visible(line)}\n" for line in (*what, ""))
+        rows = [(visible(each.name), each.shape_text, f"{each.largest:.2e}", f"{each.relative:.2e}") for each in steps]
+        emit(aligned([("step", "shape", "largest", "relative"), *rows]))
+        emit([f"{sum(each.beyond for each in steps)} of {len(steps)} steps from the edit on changed\n\n"])
         read = "" if pairs else f"of {answer_step(trace)} at "
         emit(_answers_as_text(read + where(session, positions), pairs, measured, said))
         return
@@ -227,13 +225,6 @@ def emit_experiment(
             **effect_data(measured),
         }
     )
-
-
-def _steps_as_text(steps: Sequence[Difference]) -> Iterator[str]:
-    rows = [(visible(step.name), step.shape_text, f"{step.largest:.2e}", f"{step.relative:.2e}") for step in steps]
-    yield "\n"
-    yield from aligned([("step", "shape", "largest", "relative"), *rows])
-    yield f"{sum(step.beyond for step in steps)} of {len(steps)} steps from the edit on changed\n\n"
 
 
 def _answers_as_text(place: str, pairs: Sequence[tuple[Answer, Answer]], effect: Effect, metric: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from tui_transformer.cli.session import loaded, open_session, trace_of_all
 from tui_transformer.cli.terminal import counted
 from tui_transformer.cli.typer_layer import flag, option, option_name, required
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.machine import readable
 from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ class Trace(Edited):
         from tui_transformer.engine.edits import VISIBLE
         from tui_transformer.engine.export import ENDINGS, write_arrays
         from tui_transformer.files import writing
-        from tui_transformer.machine import readable
         from tui_transformer.report.export import Blocks, write_npz
 
         check_ending(self.out, "a trace", ENDINGS)
@@ -135,7 +135,6 @@ class List(Flags):
 
     def run(self) -> None:
         from tui_transformer.engine.axis import shape_text
-        from tui_transformer.machine import readable
         from tui_transformer.report.weight_files import shapes_of
 
         model = _model(self)
@@ -174,7 +173,6 @@ class Export(Flags):
     )
 
     def run(self) -> None:
-        from tui_transformer.machine import readable
         from tui_transformer.report.weight_files import FILES, arrays_of, export, shapes_of
 
         if not self.out.is_dir():

@@ -15,6 +15,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.terminal import OFTEN, Line, show, stopping
 from tui_transformer.cli.typer_layer import argument, flag, like, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.machine import readable
 from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 
@@ -266,8 +267,6 @@ class Train:
 
 
 def _about(trainer: Trainer) -> str:
-    from tui_transformer.machine import readable
-
     learned, held_out = trainer.data.parts
     parts = (
         trainer.model.config.summary,

@@ -11,6 +11,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.terminal import Line, cleared, show
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
+from tui_transformer.machine import readable
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit, visible
 
@@ -122,7 +123,6 @@ class Build:
 
 def _progress(files: Sequence[Path]) -> Callable[[int], None]:
     from tui_transformer.files import is_file
-    from tui_transformer.machine import readable
 
     total = sum(path.stat().st_size for path in files if is_file(path))
     line, done = Line(notes=False), 0
