@@ -383,9 +383,7 @@ TELLING: Mapping[str, Doing] = {
     "what": Reader._what,
     "breaks.told": lambda reader, typed: effects.breaks_told(reader.explored.session, typed.words),
     "predict": lambda reader, _: reader._questions.ask(),
-    "answer": lambda reader, typed: (
-        reader._touring.answer(typed.words) if reader._touring.asks else reader._questions.reveal(typed.words)
-    ),
+    "answer": lambda reader, typed: reader._touring.answer(typed.words) or reader._questions.reveal(typed.words),
     "generate": lambda reader, typed: f"{effects.written(reader.explored.session, typed.words)}.",
     "help": lambda reader, _: help_of(reader._keymap),
     "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.question import Question, chosen, question, question_at
@@ -31,15 +32,20 @@ from tui_transformer.session.tour_stop import (
 )
 from tui_transformer.text.display import visible
 
-ON_BY_LINE, ON_BY_KEY = "next or {tour} goes to the next stop", "{tour} goes to the next stop"
-OUT_BY_LINE, OUT_BY_KEY = "{step.next} goes a step on; leave ends the tour", "{step.next} goes a step on; {back} leaves"
+REVEALS = "answer and a number or the words reveals it"
+BY_LINE = (
+    "next or {tour} goes to the next stop",
+    "{step.next} goes a step on; leave ends the tour",
+    f"{REVEALS}; next or {{tour}} skips it",
+)
+BY_KEY = (
+    "{tour} goes to the next stop",
+    "{step.next} goes a step on; {back} leaves",
+    f"{ANSWER} takes an answer; {{tour}} skips it",
+)
+"""How a tour goes on, and is left, at the end of what is said at a stop; how a question is answered, and left open."""
+
 LAST = "this was the last stop"
-"""The end of what is said at a stop: how it goes on."""
-
-ASKED_BY_LINE = "answer and a number or the words reveals it", "next or {tour} skips it"
-ASKED_BY_KEY = f"{ANSWER} takes an answer", "{tour} skips it"
-"""The end of a question: how it is answered, and how it is left open."""
-
 ANSWERED_SO = "write the answer behind it: answer 2"
 
 
@@ -57,24 +63,19 @@ class Touring:
             keymap: The keys that the user gave to meanings.
             by_line: Whether whole lines are typed, with commands in words, or single keys.
         """
-        self._by_line, self._on = by_line, hint_in(keymap, ON_BY_LINE if by_line else ON_BY_KEY)
-        self._out = hint_in(keymap, OUT_BY_LINE if by_line else OUT_BY_KEY)
+        self._on, self._out, self._asks = (hint_in(keymap, text) for text in (BY_LINE if by_line else BY_KEY))
         self._explored, self._told, self._keymap = explored, told, keymap
         self._state: TourState | None = None
         self._stop = -1
         self._shown: tuple[Session, ...] = ()
         self._asked: set[str] = set()
-        self._asking: tuple[Stop, Scenery, Question] | None = None
+        self._asking: tuple[Question, Callable[[], str]] | None = None
+        """The question of the stop while it is open, and what tells the stop then."""
 
     @property
     def goes_on(self) -> bool:
         """Whether a tour was begun and not left."""
         return self._state is not None
-
-    @property
-    def asks(self) -> bool:
-        """Whether the question of a stop is open."""
-        return self._asking is not None
 
     def begin(self, told: Lecture) -> str:
         """The first stop of a tour."""
@@ -88,7 +89,7 @@ class Touring:
             InputError: There is no tour, or no such stop of it.
         """
         if direction > 0 and self._asking is not None:
-            return self._tell(*self._asking[:2])
+            return self._asking[1]()
         state, place = self._state or self._begin(), self._stop + direction
         stops, following = state.told.stops, tour_after(state.told)
         if place == len(stops) and following is not None:
@@ -97,68 +98,54 @@ class Touring:
         if not 0 <= place < len(stops):
             which = "first" if direction < 0 else "last"
             raise InputError(f"the tour has {len(stops)} stops; this was the {which}: leave ends the tour")
-        stop, problem = stops[place], ""
+        stop, problem, asked = stops[place], "", None
         shown = scenery(state.base, stop, lambda _: None)
-        asked = self._question(stop, shown)
+        thinking = thinking_place(shown.after, shown.position)
+        if stop.predict is not None and stop.name not in self._asked and thinking is not None:
+            asked = question_at(shown.after, shown.position, stop.predict)
         self._stop, self._state, self._shown, self._asking = place, state, (shown.after,), None
         try:
             tell_speaker(state.told, place + 1)
         except InputError as error:
             self._state = replace(state, told=replace(state.told, notes=None))
             problem = f"The notes end here: {error}."
-        said = self._tell(stop, shown) if asked is None else self._ask(stop, shown, asked)
-        return f"{problem} {said}".lstrip()
-
-    def _question(self, stop: Stop, shown: Scenery) -> Question | None:
-        """What a stop asks first, once."""
-        if stop.predict is None or stop.name in self._asked or thinking_place(shown.after, shown.position) is None:
-            return None
-        return question_at(shown.after, shown.position, stop.predict)
-
-    def _ask(self, stop: Stop, shown: Scenery, asked: Question) -> str:
-        """The question, what can be answered, and the row that one needs to think."""
-        self._asking = stop, shown, asked
-        self._put(shown, thinking_place(shown.after, shown.position) or shown.position)
-        answered, skipped = ASKED_BY_LINE if self._by_line else ASKED_BY_KEY
-        ends = f"{answered}; {hint_in(self._keymap, skipped)}."
+        heading = f"Stop {place + 1} of {len(stops)}, {stop.title}"
+        tell = partial(self._tell, state.told, stop, shown, heading)
+        if asked is None:
+            return f"{problem} {tell()}".lstrip()
+        self._asking = asked, tell
+        self._put(shown, thinking or shown.position)  # the row that one needs to think
         before = f"Before it, {describe(self._explored, counted=False).step}: {line_of(self._explored)}."
-        return visible(f"{self._heading}: {asked.text} {offered(asked)} {ends} {before}")
+        return f"{problem} {visible(f'{heading}: {asked.text} {offered(asked)} {self._asks}. {before}')}".lstrip()
 
     def answer(self, typed: str) -> str:
-        """Whether an answer is right and how one could have known, the score, and what the stop says.
+        """Whether an answer is right and how one could have known, the score, and what the stop says; "" if none asks.
 
         Raises:
             InputError: Nothing is answered.
         """
         if self._asking is None:
-            raise InputError(ANSWERED_SO)
-        stop, shown, asked = self._asking
-        return f"{_judged(asked, typed)} {self._tell(stop, shown)}"
+            return ""
+        asked, tell = self._asking
+        return f"{_judged(asked, typed)} {tell()}"
 
-    def _tell(self, stop: Stop, shown: Scenery) -> str:
+    def _tell(self, told: Lecture, stop: Stop, shown: Scenery, heading: str) -> str:
         """What a stop says, once nothing is asked there any more, and where it leads."""
-        told = self._state.told if self._state is not None else None
         self._asking = None
         self._asked.add(stop.name)
         self._put(shown, shown.position)
-        following = tour_after(told) if told is not None and stop is told.stops[-1] else None
-        ends = self._on if told is not None and stop is not told.stops[-1] else LAST
+        following = tour_after(told) if stop is told.stops[-1] else None
+        ends = LAST if stop is told.stops[-1] else self._on
         if following is not None:
             ends = f"{self._on.replace('the next stop', 'the next tour')}, {tour_question(following)}"
         parts = (
-            told.question if told is not None and self._stop == 0 and not stop.arrow else "",
-            f"{self._heading}: {stop.text}",
+            told.question if self._stop == 0 and not stop.arrow else "",
+            f"{heading}: {stop.text}",
             outcome(shown, stop, lambda _: None) if has_outcome(stop) else "",
             f"{describe(self._explored, counted=False).sentence()}.",
             f"{ends}; {self._out}.",
         )
         return visible(" ".join(filter(None, parts)))
-
-    @property
-    def _heading(self) -> str:
-        """`Stop 3 of 17, Softmax`."""
-        stops = () if self._state is None else self._state.told.stops
-        return f"Stop {self._stop + 1} of {len(stops)}, {stops[self._stop].title}"
 
     def _put(self, shown: Scenery, position: Position) -> None:
         if shown.after is not self._explored.session:
@@ -210,7 +197,7 @@ class Questions:
         trace, place = self._explored.session.trace, self._explored.position.place
         asked = self._asked = question(trace, view, place, self._numbers[stop])
         self._numbers[stop] += 1
-        return visible(f"{asked.text} {offered(asked)} {ASKED_BY_LINE[0]}.")
+        return visible(f"{asked.text} {offered(asked)} {REVEALS}.")
 
     def reveal(self, typed: str) -> str:
         """Whether an answer was right, why, and the score.
