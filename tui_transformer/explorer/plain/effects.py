@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tui_transformer.diagnosis.breaking import BREAKS, Broken, fitting
-from tui_transformer.engine.changes import Add
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft
@@ -132,28 +131,16 @@ def _text(draft: Draft) -> str:
     return f"“{visible(''.join(token_texts(draft.writer.model, draft.ids)))}”"
 
 
-def slid(session: Session, by: int) -> Session:
-    """Something added more or fewer times, by steps of its slider.
-
-    Raises:
-        InputError: Nothing is added.
-    """
-    edit = _steering(session)
-    return steered(session, at_strength(edit, moved(strength_of(edit), end_of(edit, steered(session, None).trace), by)))
-
-
-def set_to(session: Session, words: str) -> Session:
-    """Something added so many times.
+def slid(session: Session, words: str, by: int | None) -> Session:
+    """Something added so many times, or so many steps of its slider more.
 
     Raises:
         InputError: Nothing is added, or it is no number.
     """
-    strength = read_number(words, session.model.backend.dtype)
-    return steered(session, at_strength(_steering(session), strength))
-
-
-def _steering(session: Session) -> Add:
+    strength = read_number(words, session.model.backend.dtype) if by is None else 0.0
     edit = steering(session.edits, session.base.program)
     if edit is None:
         raise InputError(f"nothing is added to a step: {EXAMPLES}")
-    return edit
+    if by is not None:
+        strength = moved(strength_of(edit), end_of(edit, steered(session, None).trace), by)
+    return steered(session, at_strength(edit, strength))

@@ -243,7 +243,7 @@ class Reader:
     def _slide(self, typed: Typed, by: int = 0) -> str:
         """What is added to a step more or fewer times; and what the model writes by that."""
         session = self.explored.session
-        changed = effects.slid(session, by * typed.count) if by else effects.set_to(session, typed.words)
+        changed = effects.slid(session, typed.words, by * typed.count if by else None)
         if changed is session:
             return ""
         told = self._change(changed, active(changed.edits, changed.base.program))
