@@ -97,7 +97,7 @@ async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools:
             explorer.main.action_open(tool)
             screen = await explorer.front(Overview)
             before, gate = screen.texts(), threading.Event()
-            screen.requests._here = lambda: False
+            screen.requests.here = lambda: False
             screen.requests.ask("held", lambda _, gate=gate: gate.wait(20), lambda _: None)
             try:
                 await explorer.keys(key)

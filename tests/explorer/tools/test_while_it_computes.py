@@ -42,7 +42,7 @@ async def test_what_comes_late_takes_no_change_back_that_was_made_meanwhile(ask)
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go("encoder.0.self_attention.query")
         port, gate = explorer.parts.port, threading.Event()
-        explorer.parts.requests._here = lambda: False
+        explorer.parts.requests.here = lambda: False
         port.ask("held", lambda _: gate.wait(20), lambda _: None)
         try:
             await ask(explorer)

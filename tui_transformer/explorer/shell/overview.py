@@ -267,7 +267,7 @@ def work_on(
     def wanted() -> Piece | None:
         return None if screen.ended else following()
 
-    screen.pieces = Pieces(screen.requests, screen.KIND, wanted, cost, work, take, leave_out)
+    screen.pieces = Pieces(screen.requests, screen.KIND, wanted, work, take, cost, leave_out)
 
 
 def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:

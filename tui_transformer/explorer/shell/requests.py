@@ -12,6 +12,7 @@ from tui_transformer.explorer.guard.failures import say
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.worker import Task, Worker
+from tui_transformer.records import dataclass
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 
@@ -25,42 +26,33 @@ PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
 
 
+@dataclass(eq=False)
 class Requests:
     """Everything that one screen has to be computed, without making anybody wait.
 
     Attributes:
         screen: The screen that asks.
+        worker: Does what takes long.
         show: Shows `doing`.
+        here: Whether work may be done on the screen's own thread; a GPU belongs to the worker.
         doing: What is being computed, to be shown; "" for nothing.
         failed: Called with what went wrong, once that was said.
     """
 
-    def __init__(
-        self,
-        screen: ExplorerScreen[Any],
-        worker: Worker,
-        show: Callable[[], None],
-        here: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Nothing is asked for yet.
-
-        Args:
-            screen: The screen that asks.
-            worker: Does what takes long.
-            show: Shows `doing`.
-            here: Whether work may be done on the screen's own thread; a GPU belongs to the worker.
-        """
-        self.doing = self._now = ""
-        self.failed: Callable[[Exception], None] = lambda _: None
-        self.screen, self.show = screen, show
-        self._worker, self._here = worker, here
+    screen: ExplorerScreen[Any]
+    worker: Worker
+    show: Callable[[], None]
+    here: Callable[[], bool] = lambda: True
+    doing: str = ""
+    failed: Callable[[Exception], None] = lambda _: None
+    _now: str = ""
 
     def ask(
         self, kind: str, work: Callable[[Task], Result], done: Callable[[Result], None], cost: int = AT_ONCE + 1
     ) -> None:
         """Do work now if it is known to be small, else on the worker; then show what it gave, or call `failed`."""
-        self._worker.cancel(kind)
-        if cost <= AT_ONCE and self._here():
+        self.worker.cancel(kind)
+        if cost <= AT_ONCE and self.here():
             self._say_no_more()
             try:
                 result = work(Task(kind, lambda _: None))
@@ -77,28 +69,28 @@ class Requests:
                 self.show()
 
         there, patience = self.screen.while_there, GPU_PATIENCE if cost <= AT_ONCE else 0.0
-        self._worker.submit(kind, work, there(finish), there(self._fail), self._progress, patience)
+        self.worker.submit(kind, work, there(finish), there(self._fail), self._progress, patience)
         later(self.screen, PATIENCE, self._show_progress)
 
     @property
     def settled(self) -> bool:
         """Whether the screen no longer says that something is being computed that has ended."""
-        return not self.doing or self._worker.busy
+        return not self.doing or self.worker.busy
 
     @property
     def busy(self) -> bool:
         """Whether the worker does something, for this screen or another."""
-        return self._worker.busy
+        return self.worker.busy
 
     def cancel(self, *kinds: str) -> None:
         """End what was asked for of these kinds."""
         for kind in kinds:
-            self._worker.cancel(kind)
+            self.worker.cancel(kind)
         self._say_no_more()
 
     def cancel_all(self) -> bool:
         """End everything; whether there was something."""
-        if not self._worker.cancel():
+        if not self.worker.cancel():
             return False
         self.doing = ""
         return True
@@ -114,7 +106,7 @@ class Requests:
 
     def _show_progress(self) -> None:
         """Say what is being computed, again and again until it is done."""
-        if self._worker.busy:
+        if self.worker.busy:
             self.doing = f"computing {visible(self._now)} · {hint(self.screen.app, '{back} ends')}"
             self.show()
             later(self.screen, PATIENCE, self._show_progress)
@@ -130,47 +122,40 @@ class Requests:
         self.show()
 
 
+@dataclass(eq=False)
 class Pieces(Generic[Piece, Result]):
     """One piece after the other, as long as there is a next one.
 
     Attributes:
+        requests: Those of the screen; it says how far the work is.
+        kind: What the work is asked for as.
+        following: The next piece, None where nothing is missing.
+        work: Does a piece, on the worker where it costs much.
+        take: Keeps and shows what a piece gave, which it is told of.
+        cost: Floating-point operations of a piece.
+        leave_out: Is told of a piece that failed; whether to go on without it.
         idle: Whether no piece is being done or about to be.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        kind: str,
-        following: Callable[[], Piece | None],
-        cost: Callable[[Piece], int],
-        work: Callable[[Piece, Task], Result],
-        take: Callable[[Piece, Result], None],
-        leave_out: Callable[[Piece], bool],
-    ) -> None:
-        """Do nothing yet.
+    requests: Requests
+    kind: str
+    following: Callable[[], Piece | None]
+    work: Callable[[Piece, Task], Result]
+    take: Callable[[Piece, Result], None]
+    cost: Callable[[Piece], int]
+    leave_out: Callable[[Piece], bool]
+    idle: bool = True
+    _piece: Piece | None = None
+    _round: int = 0
 
-        Args:
-            requests: Those of the screen; it says how far the work is.
-            kind: What the work is asked for as.
-            following: The next piece, None where nothing is missing.
-            cost: Floating-point operations of a piece.
-            work: Does a piece, on the worker where it costs much.
-            take: Keeps and shows what a piece gave, which it is told of.
-            leave_out: Is told of a piece that failed; whether to go on without it.
-        """
-        self.idle = True
-        self._requests, self._kind = requests, kind
-        self._following, self._cost, self._work = following, cost, work
-        self._take, self._leave_out = take, leave_out
-        self._piece: Piece | None = None
-        self._round = 0
-        requests.failed = self._failed
+    def __post_init__(self) -> None:
+        self.requests.failed = self._failed
 
     def go_on(self) -> None:
         """Do the next piece behind the messages that wait, unless one is being done."""
         if self.idle:
             self.idle = False
-            self._requests.screen.call_later(self._next, self._round)
+            self.requests.screen.call_later(self._next, self._round)
 
     def again(self) -> None:
         """End what is being done, and begin with what is missing now."""
@@ -179,29 +164,29 @@ class Pieces(Generic[Piece, Result]):
 
     def halt(self) -> None:
         """End what is being done."""
-        self._requests.cancel(self._kind)
+        self.requests.cancel(self.kind)
         self._round += 1
         self._piece, self.idle = None, True
 
     def _next(self, round_: int) -> None:
         if round_ != self._round:
             return  # it was ended, and begun again behind this
-        self._piece = piece = self._following() if self._requests.screen.is_there else None
+        self._piece = piece = self.following() if self.requests.screen.is_there else None
         if piece is None:
             self.idle = True
         else:
-            self._requests.ask(self._kind, partial(self._work, piece), partial(self._done, piece), self._cost(piece))
-        self._requests.show()
+            self.requests.ask(self.kind, partial(self.work, piece), partial(self._done, piece), self.cost(piece))
+        self.requests.show()
 
     def _done(self, piece: Piece, result: Result) -> None:
         self._piece, self.idle = None, True
-        self._take(piece, result)
-        self._requests.show()
+        self.take(piece, result)
+        self.requests.show()
         self.go_on()
 
     def _failed(self, _: Exception) -> None:
         """Go on without the piece, or let what is asked for next try again."""
         piece = self._piece
         self._piece, self.idle = None, True
-        if piece is None or self._leave_out(piece):
+        if piece is None or self.leave_out(piece):
             self.go_on()
