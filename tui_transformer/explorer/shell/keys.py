@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from textual.binding import Binding, BindingType
 from textual.keys import KEY_NAME_REPLACEMENTS, format_key
 
 from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import dataclass
 
 UNBOUND = "unbound-"
 """Prefix of the key of an action that has none: nobody can press it, but it can be given one."""
@@ -299,14 +299,6 @@ class Action:
 
     def binding(self) -> Binding:
         return Binding(self.keys, self.action, self.title, show=False, id=self.id, tooltip=self.title)
-
-
-def menus_first(actions: Iterable[Action], shown: Collection[str] = ()) -> tuple[Action, ...]:
-    """Actions of a screen with menus: what is in one has no key of its own; only `shown` are in the line of keys."""
-    return tuple(
-        replace(each, direct=False, shown=in_menu(each.id) if each.id in shown else "") if each.id in IN_MENUS else each
-        for each in actions
-    )
 
 
 def in_menu(meaning: str) -> str:

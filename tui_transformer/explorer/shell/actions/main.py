@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_transformer.explorer.shell.actions.dialogs import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
-from tui_transformer.explorer.shell.keys import MENUS, Action, menus_first
+from tui_transformer.explorer.shell.keys import IN_MENUS, MENUS, Action, in_menu
 from tui_transformer.records import replace
 
 
@@ -14,11 +14,16 @@ def _opens(name: str, title: str, short: str = "") -> Action:
     return Action(name, f"open('{name.replace('.', '-')}')", title, short)
 
 
+def _go(name: str, how: str, title: str, short: str = "", shown: str = "", of: str = "") -> Action:
+    """What the navigation of the main screen does."""
+    return Action(name, f"navigate({how})", title, short, shown, of)
+
+
 _ACTIONS = (
     Action("step.next", "step('operation', 1)", "Next step", "next", "space"),
     Action("step.back", "step('operation', -1)", "Previous step", "back", "backspace"),
-    Action("head.next", "navigate('turn_head', 1)", "Next head", "head", "[ ]", HEAD),
-    Action("head.back", "navigate('turn_head', -1)", "Previous head"),
+    _go("head.next", "'turn_head', 1", "Next head", "head", "[ ]", HEAD),
+    _go("head.back", "'turn_head', -1", "Previous head"),
     Action("layer.next", "step('layer', 1)", "Next layer", "layer", "{ }", LAYER),
     Action("layer.back", "step('layer', -1)", "Previous layer"),
     Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", of="sublayer.next sublayer.back"),
@@ -29,12 +34,7 @@ _ACTIONS = (
     Action("match.next", "match(1)", "Next match of what was looked for"),
     Action("match.back", "match(-1)", "Match before"),
     Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder", "target"),
-    Action(
-        "vocabulary.open",
-        "navigate('follow_vocabulary')",
-        "The vocabulary; while it is shown, another one",
-        "vocabulary",
-    ),
+    _go("vocabulary.open", "'follow_vocabulary'", "The vocabulary; while it is shown, another one", "vocabulary"),
     _opens("cuts", "How several vocabularies cut the sentence", "vocabularies"),
     Action("help", "app.help", "Help on the focused pane", "help", "?"),
     Action("quit", "app.quit", "Quit", "quit", "q"),
@@ -45,11 +45,9 @@ _ACTIONS = (
     _opens("compare.dump", "Compare with a dump: what another program computed", "a dump"),
     _opens("compare.checkpoint", "Compare with a checkpoint; where compared, end it", "a checkpoint, or end"),
     _opens("compare.precision", "Compare with the same in float64, or float32", "precision"),
-    Action(
-        "compare.first", "navigate('follow_first_difference')", "Go to the first step that differs", "first difference"
-    ),
-    Action("overlay", "navigate('next_shown')", "Values, gradient or other trace, difference", "beside"),
-    Action("weights", "navigate('follow_weights')", "Show the weight of this step, and back", "weights"),
+    _go("compare.first", "'follow_first_difference'", "Go to the first step that differs", "first difference"),
+    _go("overlay", "'next_shown'", "Values, gradient or other trace, difference", "beside"),
+    _go("weights", "'follow_weights'", "Show the weight of this step, and back", "weights"),
     Action("cell.edit", "edit('cell')", "Edit the cell, or any step or weight: += 1, *= 0.5, = mean", "edit", "e"),
     Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate"),
     _opens("ablate.head", "Ablate this head (zero)", "this head"),
@@ -83,20 +81,10 @@ _ACTIONS = (
     _opens("softmax", "Softmax of this row, naive and safe; break the naive one", "softmax"),
     _opens("item.next", "Next sentence of the batch", "next of batch"),
     _opens("item.back", "Sentence of the batch before", "batch before"),
-    Action("chart.next", "navigate('next_chart')", "Next chart", "chart"),
-    Action("scale", "navigate('share_scale')", "One colour scale for all layers, or one a step", "scale"),
-    Action(
-        "hide.special",
-        "navigate('hide', 'special')",
-        "Hide special tokens in attention, the rest renormalised",
-        "hide special",
-    ),
-    Action(
-        "hide.first",
-        "navigate('hide', 'first')",
-        "Hide the first token in attention, the rest renormalised",
-        "hide first",
-    ),
+    _go("chart.next", "'next_chart'", "Next chart", "chart"),
+    _go("scale", "'share_scale'", "One colour scale for all layers, or one a step", "scale"),
+    _go("hide.special", "'hide', 'special'", "Hide special tokens in attention, the rest renormalised", "hide special"),
+    _go("hide.first", "'hide', 'first'", "Hide the first token in attention, the rest renormalised", "hide first"),
     Action("export", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export"),
     Action("copy.cell", "copy('cell')", "Copy the cell"),
     Action("copy.row", "copy('row')", "Copy the row", "copy row"),
@@ -109,8 +97,8 @@ _ACTIONS = (
     Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
-    Action("whole", "navigate('turn_whole')", "The whole on one screen, and back", "whole", "0"),
-    Action("zoom", "navigate('zoom')", "Zoom: this pane in the whole terminal, and back", "zoom"),
+    _go("whole", "'turn_whole'", "The whole on one screen, and back", "whole", "0"),
+    _go("zoom", "'zoom'", "Zoom: this pane in the whole terminal, and back", "zoom"),
     Action("messages", "app.messages", "Messages: what was said", "messages"),
     Action("theme", "app.next_theme", "Dark or light", "dark or light"),
     Action("record", "record", "Record what is shown, and end it: a film, a moving picture, a page", "record"),
@@ -125,7 +113,12 @@ _ACTIONS = (
     Action("suspend", "app.suspend_process", "Suspend (fg comes back)"),
     Action("cursor.top", "first_row", "First row", "first row"),
 )
-ACTIONS = menus_first(_ACTIONS, shown=("overlay",))
+ACTIONS = tuple(
+    replace(each, direct=False, shown=in_menu(each.id) if each.id == "overlay" else "") if each.id in IN_MENUS else each
+    for each in _ACTIONS
+)
+"""Those of the main screen, which has menus: what is in one has no key of its own, and is not in the line of keys."""
+
 CARD: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Go": (
         ("step.next step.back", "next, previous step"),
