@@ -194,7 +194,7 @@ class Fetch:
             if about.sha is None or not re.fullmatch(r"[0-9A-Za-z]+", about.sha):  # it becomes the name of a folder
                 raise InputError(f"{name} has no commit that can be: it is empty, or what answered is not the hub")
             folder = cache_folder() / f"models--{name.replace('/', '--')}"
-            _check_room(name, sum(size for file, size in files.items() if not _is_there(folder, told[file])))
+            _check_room(name, folder, [told[file] for file in files])
             for number, (file, size) in enumerate(files.items()):
                 if not sys.stderr.isatty():  # on a terminal the library draws a bar
                     note(f"{number + 1} of {len(files)}  {file}  {readable(size)}")
@@ -235,21 +235,16 @@ def _is_weights(file: str) -> bool:
     return file.endswith(".safetensors") and "/" not in file
 
 
-def _check_room(name: str, needed: int) -> None:
-    from tui_transformer.model.local_models import cache_folder
-
-    folder = next(place for place in (cache_folder(), *cache_folder().parents) if place.exists())
-    free = shutil.disk_usage(folder).free
+def _check_room(name: str, folder: Path, files: list[RepoSibling]) -> None:
+    """Refuse what has no room; an earlier download that did not come to its end may have left some files there."""
+    named = ((each, each.lfs.sha256 if each.lfs is not None else each.blob_id) for each in files)
+    missing = (each for each, blob in named if not blob or not (folder / "blobs" / blob).is_file())
+    needed, place = sum(each.size or 0 for each in missing), next(each for each in folder.parents if each.exists())
+    free = shutil.disk_usage(place).free
     if needed > free:
         raise InputError(
-            f"{name} needs {readable(needed)} and {folder} has {readable(free)} free: make room, or set HF_HOME"
+            f"{name} needs {readable(needed)} and {place} has {readable(free)} free: make room, or set HF_HOME"
         )
-
-
-def _is_there(folder: Path, told: RepoSibling) -> bool:
-    """Whether a file lies in the cache already, by an earlier download that did not come to its end."""
-    named = told.lfs.sha256 if told.lfs is not None else told.blob_id
-    return bool(named) and (folder / "blobs" / str(named)).is_file()
 
 
 def _check_arrived(path: Path, told: RepoSibling) -> None:

@@ -37,23 +37,11 @@ def main() -> NoReturn:
     try:
         code = app(prog_name=NAME, standalone_mode=False)
         sys.stdout.flush()
-    except ClickException as error:
-        _fail_by_arguments(error)
-    except UsageError as error:
-        _fail(str(error), WRONG_USAGE)
-    except InputError as error:
-        _fail(str(error), FAILED)
-    except OSError as error:
-        if error.filename is None:
-            _fail_by_output(error)
-        _fail(f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions", FAILED)
-    except MemoryError as error:
-        _fail(reason(error), FAILED)
     except SystemExit as error:
         _say_ended(error.code)
         raise
-    except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
-        _fail_by_mistake(error)
+    except Exception as error:  # noqa: BLE001 - what is nothing else is a mistake of the program
+        code = _failed(error)
     try:
         sys.stderr.flush()
     except OSError:  # of a terminal that is gone: Python would end with a code of its own
@@ -122,38 +110,31 @@ def _say(line: str) -> None:
         discard_output(sys.stderr)
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _failed(error: Exception) -> int:
+    """Say what went wrong; the exit code."""
     from tui_transformer.text.display import visible
 
+    if isinstance(error, ClickException):  # about the arguments, which typer quotes: nothing that a terminal would obey
+        said = io.StringIO()
+        error.show(said)
+        for line in said.getvalue().splitlines():
+            _say(visible(line))
+        return error.exit_code
+    if isinstance(error, InputError | MemoryError):
+        message = reason(error)
+    elif isinstance(error, OSError) and error.filename is not None:
+        message = f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions"
+    elif isinstance(error, OSError) and error.errno in NOT_WRITTEN:  # one that names no file is of standard output
+        from tui_transformer.cli.output import BROKEN_PIPE, discard_output, not_written
+
+        discard_output()
+        if isinstance(error, BrokenPipeError):
+            return BROKEN_PIPE
+        message = not_written(error)
+    else:
+        from tui_transformer.crash import message as reported
+
+        _say(f"{NAME}: {reported(error)}")
+        return FAILED
     _say(f"{NAME}: {visible(message)}")
-    sys.exit(code)
-
-
-def _fail_by_arguments(error: ClickException) -> NoReturn:
-    """Typer's message about the arguments, which it quotes, without anything that a terminal would obey."""
-    from tui_transformer.text.display import visible
-
-    said = io.StringIO()
-    error.show(said)
-    for line in said.getvalue().splitlines():
-        _say(visible(line))
-    sys.exit(error.exit_code)
-
-
-def _fail_by_output(error: OSError) -> NoReturn:
-    """A failure to write that names no file is one of standard output."""
-    from tui_transformer.cli.output import BROKEN_PIPE, discard_output, not_written
-
-    if error.errno not in NOT_WRITTEN:
-        _fail_by_mistake(error)
-    discard_output()
-    if isinstance(error, BrokenPipeError):
-        sys.exit(BROKEN_PIPE)
-    _fail(not_written(error), FAILED)
-
-
-def _fail_by_mistake(error: Exception) -> NoReturn:
-    from tui_transformer.crash import message
-
-    _say(f"{NAME}: {message(error)}")
-    sys.exit(FAILED)
+    return WRONG_USAGE if isinstance(error, UsageError) else FAILED

@@ -146,7 +146,11 @@ class Table:
     def pieces(self, form: str) -> Iterator[str]:
         """The table in a format."""
         if form == "text":
-            yield from self._text()
+            from tui_transformer.report.numbers import aligned
+
+            numbers = {i for row in self.rows for i, value in enumerate(row) if isinstance(value, int | float)}
+            yield from aligned([self.columns, *([self._shown(value) for value in row] for row in self.rows)], numbers)
+            yield f"\n{visible(self.note)}\n" if self.note else ""
         elif form == "json":
             yield json_text([jsonable(dict(zip(self.columns, row, strict=True))) for row in self.rows])
         else:
@@ -154,15 +158,6 @@ class Table:
 
             present = (("" if value is None else value for value in map(_present, row)) for row in self.rows)
             yield csv_text([self.columns, *present])
-
-    def _text(self) -> Iterator[str]:
-        from tui_transformer.report.numbers import aligned
-
-        lines = [[self._shown(value) for value in row] for row in self.rows]
-        numbers = {i for row in self.rows for i, value in enumerate(row) if isinstance(value, int | float)}
-        yield from aligned([self.columns, *lines], numbers)
-        if self.note:
-            yield f"\n{visible(self.note)}\n"
 
     def _shown(self, value: Value) -> str:
         if _present(value) is None:
