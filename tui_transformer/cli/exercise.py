@@ -39,7 +39,6 @@ class Place:
     language: str = option("en", "Of the texts, where they are translated.", metavar="CODE")
 
     def opened(self) -> courses.Course:
-        """The course."""
         from tui_transformer.course.exercise import open_course
 
         return open_course(self.course, self.language)
@@ -50,10 +49,6 @@ class Named(Place):
     """Which exercise."""
 
     name: str = argument("An exercise: its name or its number.", metavar="NAME")
-
-    def found(self) -> courses.Exercise:
-        """The exercise."""
-        return self.opened().find(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +86,7 @@ class Start(Named):
         from tui_transformer.course.processes import describe_limits
         from tui_transformer.course.sources import start, start_files
 
-        exercise = self.found()
+        exercise = self.opened().find(self.name)
         path = self.out or Path(exercise.name if self.files else exercise.file)
         (start_files if self.files else start)(exercise, path)
         check = visible(f"--command ./a.out, given {path}" if self.files else str(path))
@@ -108,7 +103,7 @@ class Open(Named):
     """
 
     def run(self) -> None:
-        exercise = self.found()
+        exercise = self.opened().find(self.name)
         check_terminal()
         from tui_transformer.course.sources import step_of
         from tui_transformer.explorer.run import run
@@ -158,7 +153,13 @@ class Check(Place):
         course = self.opened()
         exercise = course.find(self.name or "")
         if self.command is not None:
-            finding = check_command(exercise, _words(self.command), self._limits())
+            try:
+                words = shlex.split(self.command)
+            except ValueError as error:
+                raise UsageError(f"--command {self.command!r}: {error}") from error
+            if not words:
+                raise UsageError("--command is empty: name a program")
+            finding = check_command(exercise, words, self._limits())
         else:
             path = self.file or exercise.answer(Path())
             if self.file is None and not path.exists():
@@ -219,16 +220,6 @@ class Check(Place):
         return Limits(self.seconds, int(self.memory * 2**30))
 
 
-def _words(command: str) -> list[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--command {command!r}: {error}") from error
-    if not words:
-        raise UsageError("--command is empty: name a program")
-    return words
-
-
 @dataclass(frozen=True, kw_only=True)
 class Hint(Named):
     """Show the next hint; there are three, each says more.
@@ -257,7 +248,7 @@ class Solution(Named):
     def run(self) -> None:
         from tui_transformer.text.files import shown_path
 
-        path = self.found().solution
+        path = self.opened().find(self.name).solution
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

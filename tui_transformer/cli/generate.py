@@ -199,11 +199,9 @@ class AsText:
         self._ends_line = False
 
     def begin(self) -> str:
-        """The prompt."""
         return self._seen(self._stream.prompt() if self._with_prompt else "")
 
     def token(self, state: State) -> str:
-        """The text that the token adds."""
         return self._seen(self._stream.add(state.candidate))
 
     def end(self) -> str:
@@ -236,7 +234,6 @@ class AsJson:
         return self._line(len(state.ids), candidate.token, **chosen)
 
     def end(self) -> str:
-        """Nothing."""
         return ""
 
     def _line(self, position: int, token: int, **more: object) -> str:

@@ -53,15 +53,12 @@ class Computed:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The steps in order."""
         return self.trace.names
 
     def shape(self, name: str) -> Shape:
-        """The shape of a step."""
         return full_shape(self.trace, name)
 
     def cells(self, name: str) -> Iterator[Host]:
-        """The values of a step in order, as runs of cells."""
         return runs(self.trace, name)
 
 
@@ -73,15 +70,12 @@ class Tensors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The steps, in the order of the file."""
         return tuple(name for name in self.dump.tensors if name not in MASKS)
 
     def shape(self, name: str) -> Shape:
-        """The shape of a step."""
         return self.dump.tensors[name].shape
 
     def cells(self, name: str) -> Iterator[Host]:
-        """The values of a step in order."""
         yield self.dump.tensors[name].read().array.reshape(-1)
 
 

@@ -50,19 +50,11 @@ ANSWERED_SO = "write the answer behind it: answer 2"
 
 
 class Touring:
-    """Leads through what is explored, a stop after the other."""
+    """Leads through what is explored, a stop after the other; its arguments are those of `Reader`."""
 
     def __init__(
         self, explored: Exploration, told: Lecture | None, keymap: Mapping[str, str], *, by_line: bool
     ) -> None:
-        """Lead nowhere yet.
-
-        Args:
-            explored: The session and the position.
-            told: The tour that is led, by default that of the model.
-            keymap: The keys that the user gave to meanings.
-            by_line: Whether whole lines are typed, with commands in words, or single keys.
-        """
         self._on, self._out, self._asks = (hint_in(keymap, text) for text in (BY_LINE if by_line else BY_KEY))
         self._explored, self._told, self._keymap = explored, told, keymap
         self._state: TourState | None = None

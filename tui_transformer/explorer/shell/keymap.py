@@ -294,19 +294,15 @@ class CommandLines(Provider):
 
     def _line(self, title: Content, told: str, group: str) -> Content:
         """A group, a title, and at the right its key, or what is said of it as far as there is room."""
-        width = min(self.app.size.width - BESIDE, WIDEST)
-        if width < ROOMY:
-            return self._told(title, told, width)
-        named = Content.styled(group.ljust(GROUP), "$foreground 60%")
-        return named + self._told(title, told, width - GROUP)
-
-    def _told(self, title: Content, told: str, width: int) -> Content:
+        width, named = min(self.app.size.width - BESIDE, WIDEST), Content()
+        if width >= ROOMY:
+            width, named = width - GROUP, Content.styled(group.ljust(GROUP), "$foreground 60%")
         if told.startswith(KEY):
             key = told.removeprefix(KEY)
-            return title.truncate(max(width - cells(key) - 1, 1), ellipsis=True).pad_right(
-                max(width - cells(key) - title.cell_length, 1)
-            ) + Content.styled(key, "bold $accent")
+            room = width - cells(key)
+            padded = title.truncate(max(room - 1, 1), ellipsis=True).pad_right(max(room - title.cell_length, 1))
+            return named + padded + Content.styled(key, "bold $accent")
         room = width - title.cell_length - 2
         if told == NO_KEY or room < len(NO_KEY):
-            return title.truncate(width, ellipsis=True)
-        return title + Content("  ") + Content.styled(told, "$foreground 60%").truncate(room, ellipsis=True)
+            return named + title.truncate(width, ellipsis=True)
+        return named + title + Content("  ") + Content.styled(told, "$foreground 60%").truncate(room, ellipsis=True)
