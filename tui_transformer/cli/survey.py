@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Sums
     from tui_transformer.survey.results import Results
     from tui_transformer.survey.running import Job, Progress
-    from tui_transformer.survey.work import Dictionary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +108,7 @@ class Survey:
         from tui_transformer.cli.metrics import token_ids
         from tui_transformer.model.options import ModelOptions
         from tui_transformer.survey.running import Job
-        from tui_transformer.survey.work import Work
+        from tui_transformer.survey.work import Dictionary, Work
         from tui_transformer.text.vocabulary import built_in_vocabularies
 
         usual = USUAL if self.features is None else ("features",)
@@ -122,19 +121,12 @@ class Survey:
             of_every_text = self.metric == "loss" and not tokens  # the loss of its own tokens
             name: metrics.MetricName = "loss" if of_every_text else metrics.Metric.of(self.metric, tokens).name
             asked = replace(asked, metric=(name, tokens))
-        job = Job(Work(options, asked, self._dictionary()), tuple(self.files), self.out)
+        if self.features is None and (self.at is not None or self.into is not None):
+            raise UsageError("--at and --into are of a dictionary: name one with --features")
+        features = None if self.features is None else Dictionary(_anywhere(str(self.features)), self.at, self.into)
+        job = Job(Work(options, asked, features), tuple(self.files), self.out)
         check_asked(job.work.model, asked)
         return job
-
-    def _dictionary(self) -> Dictionary | None:
-        """The dictionary of features, as other folders and machines find it."""
-        from tui_transformer.survey.work import Dictionary
-
-        if self.features is None:
-            if self.at is not None or self.into is not None:
-                raise UsageError("--at and --into are of a dictionary: name one with --features")
-            return None
-        return Dictionary(_anywhere(str(self.features)), self.at, self.into)
 
 
 def _everywhere(model: str) -> str:
