@@ -193,7 +193,9 @@ class Lens(Edited):
         from tui_transformer.analysis.logit_lens import lens_of
 
         lens = lens_of(session.trace.program)
-        tokens = self._tokens(lens.tokens)
+        if self.token is not None and self.token >= lens.tokens:
+            raise InputError(f"there is no token {self.token}: tokens are 0 to {lens.tokens - 1}")
+        tokens = range(lens.tokens) if self.token is None else range(self.token, self.token + 1)
         depths = lens.behind(self.layer)
         columns: tuple[str, ...] = ("layer", "token", "of", "rank", "id", "word", "probability")
         note = f"what leaves each layer, through {' → '.join(step.name for step in lens.steps)}"
@@ -260,13 +262,6 @@ class Lens(Edited):
         with cleared(), unknown_words(model, visible(str(path))) as listen:
             traces = traced(model, texts_of(path), listen)
             return fit_lens(traces, None if self.layer is None else [self.layer], show)
-
-    def _tokens(self, count: int) -> range:
-        if self.token is None:
-            return range(count)
-        if not 0 <= self.token < count:
-            raise InputError(f"there is no token {self.token}: tokens are 0 to {count - 1}")
-        return range(self.token, self.token + 1)
 
 
 def _said(session: Session, path: Path, maps: Maps) -> str:

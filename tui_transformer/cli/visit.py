@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from aiohttp import web
@@ -67,7 +67,8 @@ class Looker:
     async def _send(self) -> None:
         while self._waiting:
             message = self._waiting.popleft()
-            await _sent(self.page.send_bytes(message) if isinstance(message, bytes) else self.page.send_str(message))
+            with contextlib.suppress(ConnectionError, RuntimeError):  # of a page that is gone
+                await (self.page.send_bytes(message) if isinstance(message, bytes) else self.page.send_str(message))
             self._behind -= len(message)
         self._sending = None
 
@@ -240,12 +241,6 @@ def minutes(seconds: float) -> str:
     """A time as it is said: `30 minutes`, `45 seconds`."""
     count, unit = (round(seconds / 60), "minute") if seconds >= 60 else (round(seconds), "second")
     return f"{count} {unit}{'s' * (count != 1)}"
-
-
-async def _sent(sending: Awaitable[None]) -> None:
-    """Send to a page, which may be gone."""
-    with contextlib.suppress(ConnectionError, RuntimeError):
-        await sending
 
 
 class Process(AppService):

@@ -221,8 +221,12 @@ class Overview(ExplorerScreen[None]):
             if self._written.is_new(border, text):
                 setattr(content, border, Content(visible(text)))
         progress = f"{texts.progress} · ended" if self.ended else texts.progress
-        right, detail = f"{self.requests.doing or progress} ", texts.detail
-        left = Text(f" {visible(texts.about or _explored(self.session))}")
+        right, detail, about = f"{self.requests.doing or progress} ", texts.detail, texts.about
+        if not about:
+            unknown = ", ".join(filter(None, map(unknown_named, self.session.sequences.values())))
+            about = f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}"
+            about += f" · not in the vocabulary: {unknown}" if unknown else ""
+        left = Text(f" {visible(about)}")
         left.truncate(max(self.size.width - cells(right) - 1, 0), overflow="ellipsis", pad=True)
         if not isinstance(detail, Content):
             first, second = map(visible, detail)
@@ -246,12 +250,6 @@ class Overview(ExplorerScreen[None]):
     def action_leave(self) -> None:
         self.worker.cancel(self.KIND)
         self.dismiss(None)
-
-
-def _explored(session: Session) -> str:
-    unknown = ", ".join(filter(None, map(unknown_named, session.sequences.values())))
-    also = f" · not in the vocabulary: {unknown}" if unknown else ""
-    return f"tui-transformer   {session.model.name} · {session.model.config.summary}{also}"
 
 
 def work_on(
