@@ -68,19 +68,15 @@ class Diff(Flags):
 
         places = [where for where in (self.first, self.second) if where]
         dumps = [where for where in places if not is_model(where)]
+        beside = dataclasses.replace(self, model=next((each for each in places if each not in dumps), self.model))
         if self.open:
-            self._open(places, dumps)
+            beside._open(dumps)
         if len(dumps) == 1:
             from tui_transformer.cli.diagnosis import run_diagnosis
 
+            path, form = Path(dumps[0]), self.format
             code = run_diagnosis(
-                self._of_model(places, dumps[0]),
-                Path(dumps[0]),
-                self.format,
-                names=self.names,
-                own=self.map,
-                tolerance=self.tolerance,
-                matched=self.matched,
+                beside, path, form, names=self.names, own=self.map, tolerance=self.tolerance, matched=self.matched
             )
         elif self.matched:
             raise UsageError("--matched says what a dump was taken for: name one dump and a model")
@@ -95,7 +91,7 @@ class Diff(Flags):
         if code:
             raise typer.Exit(code)
 
-    def _open(self, places: Sequence[str], dumps: Sequence[str]) -> NoReturn:
+    def _open(self, dumps: Sequence[str]) -> NoReturn:
         """Explore the model with a dump beside it, on the tokens of the dump where no others are given."""
         if len(dumps) != 1:
             raise UsageError("--open shows a dump beside a model: name one of each")
@@ -104,16 +100,11 @@ class Diff(Flags):
         from tui_transformer.explorer.run import run
         from tui_transformer.model.options import Reading
 
-        flags = self._of_model(places, dumps[0])
         held = Reading()
-        if flags.text is None and flags.ids is None:
+        if self.text is None and self.ids is None:
             dump = open_dump(Path(dumps[0]))
             held = Reading(ids=_row(dump.ids), decoder_ids=_row(dump.decoder_ids))
-        raise typer.Exit(run(flags.options(), flags.reading(held), dump=dumps[0]))
-
-    def _of_model(self, places: Sequence[str], dump: str) -> Diff:
-        model = next((where for where in places if where != dump), None)
-        return self if model is None else dataclasses.replace(self, model=model)
+        raise typer.Exit(run(self.options(), self.reading(held), dump=dumps[0]))
 
 
 def _row(ids: Host | None) -> tuple[int, ...] | None:

@@ -135,8 +135,7 @@ class Positions:
         if self._form() not in ("text", "csv", "json") or self.chart:
             raise UsageError("facts are text, CSV or JSON: leave --chart and other formats out")
         known = facts(self.d_model, self.count)
-        distance, first, second = known.nearest
-        apart, one, other = known.sums
+        (distance, first, second), (apart, one, other) = known.nearest, known.sums
         rows: list[tuple[str, str, str]] = [
             (
                 "bounded",
@@ -195,7 +194,6 @@ class Positions:
 def _view(table: Host, columns: tuple[int, ...], part: str) -> View:
     from tui_transformer.views.view import Axis, View, window_of
 
-    name = {"all": "sin, cos", "sin": "sin", "cos": "cos"}[part]
     return View(
         name="embedding.positions",
         title="Positional encoding",
@@ -203,7 +201,7 @@ def _view(table: Host, columns: tuple[int, ...], part: str) -> View:
         columns=Axis("dimension", len(columns), lambda i: str(columns[i])),
         kind="diverging",
         window=window_of(table[:, columns]),
-        formula=f"{name} (pos ÷ 10000^(2i/d))",
+        formula=f"{'sin, cos' if part == 'all' else part} (pos ÷ 10000^(2i/d))",
     )
 
 

@@ -20,6 +20,7 @@ from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
+    from tui_transformer.learning.dictionary import Plan
     from tui_transformer.learning.log import Epoch, Log
     from tui_transformer.learning.loop import Measured, Record, Trainer
     from tui_transformer.learning.run import Run
@@ -177,26 +178,13 @@ class Train:
     def _learn_features(self, out: Path, count: int) -> None:
         """Learn a dictionary of a step of a model, and tell how good it is."""
         from tui_transformer.files import make_folder
-        from tui_transformer.learning.dictionary import Plan, learn
+        from tui_transformer.learning.dictionary import learn
         from tui_transformer.learning.run import check_new
         from tui_transformer.model.model import Model
 
-        given = (name for name, value in vars(self).items() if value not in (None, False, ""))
-        if (name := next((name for name in given if name not in WITH_FEATURES), None)) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} is of a model that is trained: leave it out with --features")
-        model_name = self.model or self.recipe
-        if model_name is None or self.at is None:
-            missing = "--at STEP" if model_name is not None else "--model FOLDER|NAME"
-            raise UsageError(f"{missing} is missing: features are of a step of a model, as decoder.1.output")
+        name, plan = self._plan(count)
         check_new(out.absolute())
-        own = vars(self)
-        names = {"k": "active", "steps": "steps", "batch": "batch", "rate": "learning_rate", "seed": "seed"}
-        asked = {name: own[option] for name, option in names.items() if own[option] is not None}
-        plan, model, line = (
-            Plan(self.at, count, **asked),
-            Model.load(model_name, device=own["device"] or "auto"),
-            Line(),
-        )
+        model, line = Model.load(name, device=vars(self)["device"] or "auto"), Line()
 
         def report(step: int, left: float) -> None:
             said = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
@@ -225,6 +213,22 @@ class Train:
         if stop:
             note(f"stopped after step {learned.steps:,}: what was learned until then is written")
             raise typer.Exit(128 + stop[0])
+
+    def _plan(self, count: int) -> tuple[str, Plan]:
+        """The model, and how so many features of one of its steps are learned."""
+        from tui_transformer.learning.dictionary import Plan
+
+        given = (name for name, value in vars(self).items() if value not in (None, False, ""))
+        if (name := next((name for name in given if name not in WITH_FEATURES), None)) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is of a model that is trained: leave it out with --features")
+        model_name = self.model or self.recipe
+        if model_name is None or self.at is None:
+            missing = "--at STEP" if model_name is not None else "--model FOLDER|NAME"
+            raise UsageError(f"{missing} is missing: features are of a step of a model, as decoder.1.output")
+        own = vars(self)
+        names = {"k": "active", "steps": "steps", "batch": "batch", "rate": "learning_rate", "seed": "seed"}
+        asked = {name: own[option] for name, option in names.items() if own[option] is not None}
+        return model_name, Plan(self.at, count, **asked)
 
     def _texts(self) -> list[str]:
         from tui_transformer.learning import recipes
