@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "tui-transformer"
 
 COMMANDS = {
-    "ablate": "ablate",
+    "ablate": "interventions",
     "answer": "answer",
     "attribute": "attribute",
     "chart": "show",
@@ -42,7 +42,7 @@ COMMANDS = {
     "lens": "attribute",
     "links": "attention",
     "models": "info",
-    "patch": "patch",
+    "patch": "interventions",
     "positions": "positions",
     "poster": "show",
     "record": "explore",
