@@ -197,7 +197,7 @@ class ExplorerApp(GuardedApp):
             screen.open(HelpScreen(page, "Help", direct=not isinstance(screen, MainScreen)))
 
         if isinstance(screen, MainScreen):
-            from tui_transformer.explorer.shell.pages import CardScreen
+            from tui_transformer.explorer.shell.dialog import CardScreen
 
             screen.open(CardScreen(), lambda wanted: explain() if wanted else None)
         else:
@@ -210,7 +210,7 @@ class ExplorerApp(GuardedApp):
             self.notify(f"{keys[0]} quits the program", markup=False)
 
     def action_messages(self) -> None:
-        from tui_transformer.explorer.shell.pages import MessageScreen
+        from tui_transformer.explorer.shell.dialog import MessageScreen
 
         if isinstance(self.screen, ExplorerScreen):
             self.screen.open(MessageScreen("Messages", self.messages.text or "nothing was said yet"))

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import draw_together
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.pages import MessageScreen
+from tui_transformer.explorer.shell.dialog import MessageScreen
 from tui_transformer.explorer.shell.prompt import PickScreen
 from tui_transformer.explorer.tools.lens import LensScreen
 

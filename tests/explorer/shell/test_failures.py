@@ -23,7 +23,7 @@ from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.pages import CardScreen, MessageScreen
+from tui_transformer.explorer.shell.dialog import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.legend import Legend

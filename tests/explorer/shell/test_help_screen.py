@@ -41,7 +41,7 @@ async def test_a_small_terminal_and_no_colour(open_screen, shows, monkeypatch):
 
 
 def test_markdown_is_imported_only_when_it_is_opened():
-    code = "import sys, tui_transformer.explorer.shell.pages; sys.exit('rich.markdown' in sys.modules)"
+    code = "import sys, tui_transformer.explorer.shell.dialog; sys.exit('rich.markdown' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -9,10 +9,10 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.main.enabled_actions import refused
 from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
+from tui_transformer.explorer.shell.dialog import CardScreen
 from tui_transformer.explorer.shell.help_page import HelpScreen
 from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, in_menu
 from tui_transformer.explorer.shell.menu import MenuScreen
-from tui_transformer.explorer.shell.pages import CardScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.tour_stop import backwards

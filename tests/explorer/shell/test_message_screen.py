@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tui_transformer.explorer.shell.pages import MessageScreen
+from tui_transformer.explorer.shell.dialog import MessageScreen
 
 WORDS = "\n".join(f"{number:5}  word{number}" for number in range(100))
 
