@@ -21,6 +21,7 @@ from tui_transformer.cli.explore import COMMANDS, NAME, Explore
 from tui_transformer.cli.typer_layer import app_of
 from tui_transformer.errors import InputError, UsageError, reason
 from tui_transformer.machine import ENDING
+from tui_transformer.text.display import visible
 
 app = app_of(Explore, add_completion=True)
 
@@ -112,8 +113,6 @@ def _say(line: str) -> None:
 
 def _failed(error: Exception) -> int:
     """Say what went wrong; the exit code."""
-    from tui_transformer.text.display import visible
-
     if isinstance(error, ClickException):  # about the arguments, which typer quotes: nothing that a terminal would obey
         said = io.StringIO()
         error.show(said)

@@ -29,7 +29,7 @@ from tui_transformer.explorer.plain.sentences import (
     sentence_changed,
     sizes_at,
 )
-from tui_transformer.explorer.plain.tour import Questions, Touring
+from tui_transformer.explorer.plain.tour import Touring
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
@@ -80,7 +80,7 @@ class Reader:
             by_line: Whether whole lines are typed, with commands in words, or single keys.
         """
         self.explored, self._keymap, self._begins = explored, keymap, told is not None
-        self._touring, self._questions = Touring(explored, told, keymap, by_line=by_line), Questions(explored)
+        self._touring = Touring(explored, told, keymap, by_line=by_line)
         self.ended = False
         self._search = Search()
 
@@ -382,8 +382,8 @@ TELLING: Mapping[str, Doing] = {
     ),
     "what": Reader._what,
     "breaks.told": lambda reader, typed: effects.breaks_told(reader.explored.session, typed.words),
-    "predict": lambda reader, _: reader._questions.ask(),
-    "answer": lambda reader, typed: reader._touring.answer(typed.words) or reader._questions.reveal(typed.words),
+    "predict": lambda reader, _: reader._touring.predict(),
+    "answer": lambda reader, typed: reader._touring.answer(typed.words),
     "generate": lambda reader, typed: f"{effects.written(reader.explored.session, typed.words)}.",
     "help": lambda reader, _: help_of(reader._keymap),
     "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),

@@ -50,7 +50,10 @@ ANSWERED_SO = "write the answer behind it: answer 2"
 
 
 class Touring:
-    """Leads through what is explored, a stop after the other; its arguments are those of `Reader`."""
+    """Leads through what is explored, a stop after the other, and asks: at a stop, or on any step.
+
+    Its arguments are those of `Reader`.
+    """
 
     def __init__(
         self, explored: Exploration, told: Lecture | None, keymap: Mapping[str, str], *, by_line: bool
@@ -63,6 +66,9 @@ class Touring:
         self._asked: set[str] = set()
         self._asking: tuple[Question, Callable[[], str]] | None = None
         """The question of the stop while it is open, and what tells the stop then."""
+        self._predicted: Question | None = None
+        self._numbers: Counter[str] = Counter()
+        """The question on a step, and how many there were on each."""
 
     @property
     def goes_on(self) -> bool:
@@ -110,16 +116,33 @@ class Touring:
         before = f"Before it, {describe(self._explored, counted=False).step}: {line_of(self._explored)}."
         return f"{problem} {visible(f'{heading}: {asked.text} {offered(asked)} {self._asks}. {before}')}".lstrip()
 
-    def answer(self, typed: str) -> str:
-        """Whether an answer is right and how one could have known, the score, and what the stop says; "" if none asks.
+    def predict(self) -> str:
+        """A question on the step, another one than before, and what can be answered.
 
         Raises:
-            InputError: Nothing is answered.
+            InputError: The step has no numbers.
         """
-        if self._asking is None:
-            return ""
-        asked, tell = self._asking
-        return f"{_judged(asked, typed)} {tell()}"
+        stop, view = self._explored.position.stop, matrix_of(self._explored)
+        if view is None:
+            raise InputError("there is nothing to predict here: go to a step with numbers")
+        trace, place = self._explored.session.trace, self._explored.position.place
+        asked = self._predicted = question(trace, view, place, self._numbers[stop])
+        self._numbers[stop] += 1
+        return visible(f"{asked.text} {offered(asked)} {REVEALS}.")
+
+    def answer(self, typed: str) -> str:
+        """Whether an answer is right and how one could have known, the score, and what a stop that asked says.
+
+        Raises:
+            InputError: Nothing was asked, or nothing is answered.
+        """
+        if self._asking is not None:
+            asked, tell = self._asking
+            return f"{_judged(asked, typed)} {tell()}"
+        if self._predicted is None:
+            raise InputError("nothing was asked: predict asks a question on this step")
+        judged, self._predicted = _judged(self._predicted, typed), None
+        return judged
 
     def _tell(self, told: Lecture, stop: Stop, shown: Scenery, heading: str) -> str:
         """What a stop says, once nothing is asked there any more, and where it leads."""
@@ -167,41 +190,6 @@ class Touring:
             raise InputError(f"there is no tour of {session.model.name}: --tour FILE gives one")
         state = TourState.begin(self._explored, with_keys(told, self._keymap))
         return replace(state, base=backwards(state.base, lambda _: None)) if goes_back(told) else state
-
-
-class Questions:
-    """Asks one question after the other, another one on a step that was asked about."""
-
-    def __init__(self, explored: Exploration) -> None:
-        self._explored = explored
-        self._numbers: Counter[str] = Counter()
-        self._asked: Question | None = None
-
-    def ask(self) -> str:
-        """A question on the step, and what can be answered.
-
-        Raises:
-            InputError: The step has no numbers.
-        """
-        stop, view = self._explored.position.stop, matrix_of(self._explored)
-        if view is None:
-            raise InputError("there is nothing to predict here: go to a step with numbers")
-        trace, place = self._explored.session.trace, self._explored.position.place
-        asked = self._asked = question(trace, view, place, self._numbers[stop])
-        self._numbers[stop] += 1
-        return visible(f"{asked.text} {offered(asked)} {REVEALS}.")
-
-    def reveal(self, typed: str) -> str:
-        """Whether an answer was right, why, and the score.
-
-        Raises:
-            InputError: Nothing was asked, or nothing is answered.
-        """
-        asked = self._asked
-        if asked is None:
-            raise InputError("nothing was asked: predict asks a question on this step")
-        judged, self._asked = _judged(asked, typed), None
-        return judged
 
 
 def _judged(asked: Question, typed: str) -> str:
