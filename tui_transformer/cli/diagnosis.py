@@ -51,16 +51,7 @@ class Part:
 def run_diagnosis(
     flags: Flags, path: Path, form: str, *, names: str, own: Path | None, tolerance: float | None, matched: bool
 ) -> int:
-    """Compare every sentence of a dump with the model, and write what was found.
-
-    Args:
-        flags: Of the model.
-        path: The dump.
-        form: "text" or "json".
-        names: Whose names of steps the dump has.
-        own: A file that says what names of the dump stand for.
-        tolerance: Of cells; by default by more than rounding explains.
-        matched: Say what each array was taken for.
+    """Compare every sentence of a dump with the model, and write what was found; the options are those of `diff`.
 
     Returns:
         The exit code: 0, or 1 where a step is wrong, or 3 where some numbers were not compared.

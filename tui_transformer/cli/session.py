@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_session(flags: Flags, otherwise: Reading | None = None) -> Session:
-    """Load the model and read its input; of several sentences one, padded as it is beside the others.
-
-    Args:
-        flags: What was given.
-        otherwise: What is read where neither a sentence nor IDs were given.
-    """
+    """Load the model and read its input, else `otherwise`; of several sentences one, padded as beside the others."""
     from tui_transformer.session.open_session import session_of
 
     given, options = flags.reading(otherwise), flags.options()
@@ -81,11 +76,7 @@ def edits_of(flags: Flags, model: Model, program: Program) -> Sequence[Change]:
 def read(model: Model, encoding: Encoding, what: str, length: int | None = None) -> Encoding:
     """The same; that a text was cut, and how many of its words the model does not know, is said.
 
-    Args:
-        model: Whose words they are.
-        encoding: The text.
-        what: What it is called.
-        length: Its tokens without padding; by default there is none.
+    `what` is what it is called, `length` how many tokens it has without padding; by default there is none.
     """
     if encoding.cut:
         kept = len(encoding.tokens) if length is None else length

@@ -105,13 +105,8 @@ class Visit:
     ) -> None:
         """A session that does not run yet.
 
-        Args:
-            command: Runs it; a shell reads it, so every argument in it is quoted.
-            downloads: Takes the files that it hands over.
-            files: The folder below which visitors open and write; None where they do neither.
-            idle: Seconds without a key after which it ends; 0 for never.
-            ended: Called at its end.
-            lookers: Pages that look on, as they are at any moment.
+        `downloads` takes the files that it hands over, `ended` is called at its end, `lookers` are the pages that look
+        on, as they are at any moment. What else it is given `BoundedServer` is given.
         """
         self.size = 0, 0
         self._lookers = lookers
