@@ -52,6 +52,8 @@ class Info:
         emit(f"{name:<{width}}  {visible(value)}\n" for name, value in facts.items())
 
     def _facts(self) -> Iterator[tuple[str, str]]:
+        import numpy as np
+
         from tui_transformer.engine.backend import choose_backend, find_gpu
         from tui_transformer.text.dispatch import load_vocabulary
         from tui_transformer.text.vocabulary import built_in_vocabularies
@@ -67,7 +69,11 @@ class Info:
                 f"gpu can be had: {gpu.finding}: --device gpu" if gpu.cupy is not None else f"no gpu: {gpu.finding}"
             )
             yield "other", finding
-        yield "blas", _blas()
+        try:
+            library = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+            yield "blas", f"{library['name']} {library['version']}"
+        except (KeyError, TypeError):
+            yield "blas", "not known"
         limits = (f"{name}={value}" for name in THREADS if (value := os.environ.get(name)))
         yield "threads", ", ".join([str(processors()), *limits])
         yield "memory", f"{readable(available_memory())} free"
@@ -77,16 +83,6 @@ class Info:
         names = built_in_vocabularies()
         folder = load_vocabulary(names[0]).path if names else None
         yield "vocabularies", f"{', '.join(names)} in {folder.parent if folder else 'no folder'}"
-
-
-def _blas() -> str:
-    import numpy as np
-
-    try:
-        library = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-        return f"{library['name']} {library['version']}"
-    except (KeyError, TypeError):
-        return "not known"
 
 
 def _colours(kind: str) -> str:

@@ -33,6 +33,9 @@ LONGEST = 1 << 16
 HEARTBEAT = 15.0
 """Seconds after which a page that does not answer is taken for lost."""
 
+NO_MESSAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What comes of reading something that is no message: it is passed over."""
+
 TITLE = "tui-transformer"
 PAGE = Path(__file__).parent / "served"
 _KEY = re.compile(r"[A-Za-z0-9_-]{22,64}")
@@ -190,7 +193,10 @@ class BoundedServer(Server):
             if key:
                 await page.send_json(["session", "new" if is_new else "resumed"])
             await visit.show(shown, _size(request.query.get("width"), request.query.get("height")))
-            await self._process_messages(page, visit)
+            async for message in page:
+                if message.type == WSMsgType.TEXT:
+                    with contextlib.suppress(*NO_MESSAGE):
+                        await self._take(message.json(), page, visit)
         except asyncio.CancelledError:
             await page.close()
         finally:
@@ -217,7 +223,7 @@ class BoundedServer(Server):
             if self._led is not None:
                 await self._led.look(looker)
             async for message in page:
-                with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
+                with contextlib.suppress(*NO_MESSAGE):
                     kind, *given = message.json() if message.type == WSMsgType.TEXT else [""]
                     if kind == "ping":
                         await page.send_json(["pong", str(given[0])[:100]])
@@ -245,14 +251,8 @@ class BoundedServer(Server):
     def _forsaken(self) -> list[Visit]:
         return sorted((visit for visit in self._visits.values() if visit.lost), key=lambda visit: visit.lost)
 
-    async def _process_messages(self, page: web.WebSocketResponse, visit: Visit) -> None:  # type: ignore[override]
-        """Hand on what a visitor types; what is no message is left out, and no size is too large."""
-        async for message in page:
-            if message.type == WSMsgType.TEXT:
-                with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-                    await self._take(message.json(), page, visit)
-
     async def _take(self, envelope: Any, page: web.WebSocketResponse, visit: Visit) -> None:
+        """Hand on what a visitor types; no size is too large."""
         kind, *given = envelope
         if kind == "stdin":
             data = given[0].encode("utf-8")
