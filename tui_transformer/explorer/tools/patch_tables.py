@@ -123,11 +123,6 @@ class PatchTable(TwoSentences):
     def progress(self) -> str:
         return f"{len(self.values):,} of {len(self.table.places):,} places"
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What makes the same table in the shell."""
-        return ("--each", self.kind, *(("--of", self.of) if self.of else ()))
-
     # What is shown
 
     @property
@@ -139,15 +134,6 @@ class PatchTable(TwoSentences):
         there = [*self.values.values(), *(self.ends or ())]
         low, high = min(there, default=0.0), max(there, default=1.0)
         return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + 1.0))
-
-    @property
-    def note(self) -> str:
-        """What the colours mean, beside the scale."""
-        return f"{self.metric}, with the cell patched"
-
-    @property
-    def estimate(self) -> View | None:
-        return None
 
     def cell(self, row: int, column: int) -> tuple[str, str]:
         """A place in words with what was measured, and what can be done with it."""
@@ -245,43 +231,39 @@ class PathTable(TwoSentences):
 
     # Measuring
 
-    def measure(self, task: Task) -> list[Found]:
+    def measure(self, task: Task) -> Found:
         """On the worker: the estimates of all paths, then those of the next senders, which are computed together."""
         if self.estimated and self.estimates is None:
-            return [(range(0), self._paths(task, self.senders, "gradient"))]
+            return range(0), self._paths(task, self.senders, "gradient")
         start = self.done
         _, alike = next(groupby(range(start, len(self.senders)), lambda i: self.senders[i].steps))
         some = range(start, start + len(list(alike)))
         senders = self.senders[some.start : some.stop]
         if self.there[some.start : some.stop].any():
-            return [(some, self._paths(task, senders, "patching"))]
+            return some, self._paths(task, senders, "patching")
         nothing = np.full((len(some), len(self.receivers)), np.nan)
-        own, other = self.ends or (math.nan, math.nan)
-        return [(some, Paths(senders, self.receivers, nothing, own, other, "patching"))]
+        return some, Paths(senders, self.receivers, nothing, *(self.ends or (math.nan, math.nan)), "patching")
 
     def _paths(self, task: Task, senders: tuple[Node, ...], by: By) -> Paths:
         metric, trace, other = metric_of(self.session) or DIVERGENCE, self.session.trace, self.other.trace
         names = [str(sender) for sender in senders]
         what = f"{names[0]} … " if len(names) > 1 else f"{names[0]} "
 
-        def report(more: str) -> None:
-            task.report(what + more)
-
-        def before(step: Step) -> None:
-            report(step.name)
+        def report(more: str | Step) -> None:
+            task.report(what + (more if isinstance(more, str) else more.name))
 
         where = self.positions
-        return paths(trace, other, names, self.kind, metric, by=by, positions=where, before=before, report=report)
+        return paths(trace, other, names, self.kind, metric, by=by, positions=where, before=report, report=report)
 
-    def take(self, found: list[Found]) -> None:
-        for some, each in found:
-            if not math.isnan(each.own):
-                self.ends = each.own, each.other
-            if each.by == "gradient":
-                self.estimates = each.changes
-            else:
-                self.values[some.start : some.stop] = each.changes
-                self.done = some.stop
+    def take(self, found: Found) -> None:
+        some, each = found
+        if not math.isnan(each.own):
+            self.ends = each.own, each.other
+        if each.by == "gradient":
+            self.estimates = each.changes
+        else:
+            self.values[some.start : some.stop] = each.changes
+            self.done = some.stop
 
     # What is shown
 
@@ -302,11 +284,6 @@ class PathTable(TwoSentences):
         most = max((float(np.abs(each).max(initial=0.0)) for each in known), default=0.0) or 1.0
         return scale_for("diverging", -most, most)
 
-    @property
-    def note(self) -> str:
-        """What the colours mean, beside the scale."""
-        return f"change of {self.metric}, with the path patched"
-
     def cell(self, row: int, column: int) -> tuple[str, str]:
         """A path in words with what it changes; and what of it is known."""
         sender, receiver, value = self.senders[row], self.receivers[column], float(self.values[row, column])
@@ -319,8 +296,3 @@ class PathTable(TwoSentences):
         none = "" if self.estimated else "KL has no estimate: its gradient is 0 here, {measure} chooses another metric"
         more = filter(None, ("{cursor.choose} goes to the sender", self.way(value), none))
         return f"{what}  {minus(f'{value:+.4f}')} patched  {estimate}".rstrip(), " · ".join(more)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What makes the same table in the shell."""
-        return "--receivers", self.kind

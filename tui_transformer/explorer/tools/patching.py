@@ -118,8 +118,10 @@ class PatchingScreen(Overview, tool="patching"):
         self._show(table)
 
     def _show(self, table: AnyTable) -> None:
-        show_map(self, table.view, table.scale, table.note)
-        estimate = table.estimate
+        change, what, estimate = "", "cell", None
+        if isinstance(table, PathTable):
+            change, what, estimate = "change of ", "path", table.estimate
+        show_map(self, table.view, table.scale, f"{change}{table.metric}, with the {what} patched")
         self.set_class(estimate is not None, "-estimated")
         if estimate is not None:
             tile = estimate.tile(range(estimate.rows.size), range(estimate.columns.size))
@@ -174,7 +176,9 @@ class PatchingScreen(Overview, tool="patching"):
         tokens = () if measure is None or not measure.tokens else ("--tokens", ",".join(map(str, measure.tokens)))
         right = ("--targets", ",".join(map(str, session.loss_targets))) if on_targets(measure) else ()
         place = () if session.masked is None else ("--position", str(table.positions.start))
-        line = shell_line(session, "patch", *read, *table.options, *metric, *tokens, *right, *place)
+        each = ("--receivers",) if isinstance(table, PathTable) else ("--each",)
+        of = ("--of", table.of) if isinstance(table, PatchTable) and table.of else ()
+        line = shell_line(session, "patch", *read, *each, table.kind, *of, *metric, *tokens, *right, *place)
         copy_line(self, line, unwritten(session), "what is broken" if session.breaks else "")
 
     def action_measure(self) -> None:
@@ -185,13 +189,12 @@ class PatchingScreen(Overview, tool="patching"):
             self._begin(self.table.other)
 
     def chosen(self) -> None:
-        table = self.table
+        table, (row, column) = self.table, self.query_one(HeatMap).cursor
         if isinstance(table, PathTable):
-            part = table.senders[self.query_one(HeatMap).cursor[0]].parts[0]
+            part = table.senders[row].parts[0]
             leave_to(self, part.steps[0], head=part.number or 0)
             return
-        place = None if table is None else table.place(*self.query_one(HeatMap).cursor)
-        if table is None or place is None:
+        if table is None or (place := table.place(row, column)) is None:
             return
         other, port = table.other, self.port
         patch = FromSentence.between(self.session.base, other.trace, place.step, place.rows, place.heads)
@@ -212,12 +215,10 @@ class Draft:
 
     Attributes:
         patch: Which part of the step, read from the other trace when it is made.
-        left: Rows of the step that stay as they are, as the other sentence is shorter.
     """
 
     other: Session
     patch: FromSentence
-    left: range = range(0)
     measure: Measure | None = None
 
     def build(self, task: Task) -> FromSentence:
@@ -255,38 +256,6 @@ def open_patch(port: Port) -> None:
     port.open(PatchScreen(session, position), finish)
 
 
-def draft(session: Session, position: Position, text: str, part: str) -> Draft:
-    """Draft of a patch of a step from another sentence, or its token IDs; `part` is `WHOLE`, `HEAD` or `ROW`.
-
-    Raises:
-        InputError: The sentence cannot be read, or its trace has no such cells.
-    """
-    other = replace(session, overlay=NOTHING).with_text(text)
-    name, place = position.stop, position.place
-    here, there = (each.base.program.shape(name)[-2] for each in (session, other))
-    common = min(here, there)
-    rows = range(place.row, place.row + 1) if part == ROW else None if here == there else range(common)
-    heads = range(place.head, place.head + 1) if part == HEAD else None
-    patch = FromSentence.between(session.base, other.trace, name, rows, heads)
-    left = range(common, here) if part != ROW else range(0)
-    return Draft(other, replace(patch, sentence=text.strip()), left)
-
-
-def note(session: Session, name: str, drafted: Draft) -> str:
-    """How long both sentences are, and which rows are patched and which stay."""
-    here, there = len(session.encoding.tokens), len(drafted.other.encoding.tokens)
-    tokens = f"{there} token{'s' if there != 1 else ''}"
-    lines = [f"{tokens}, here {here}" if there != here else f"{tokens}, as many as here"]
-    mine, other = (each.base.program.shape(name) for each in (session, drafted.other))
-    if drafted.left:
-        first, last = drafted.left.start, drafted.left.stop - 1
-        rest = f"{first} to {last} stay" if last > first else f"{first} stays"
-        lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
-    elif mine[-2] < other[-2]:
-        lines.append(f"the step is {shape_text(mine)} here and {shape_text(other)} there: the common rows are patched")
-    return "\n".join(lines)
-
-
 class PatchScreen(Dialog[Draft]):
     """The other sentence, and which part of the step is taken from it."""
 
@@ -314,17 +283,33 @@ class PatchScreen(Dialog[Draft]):
         self._show()
 
     def _show(self) -> None:
-        form, values = self._form, self._form.values
+        form, values, session = self._form, self._form.values, self._session
+        name, place, part = self._position.stop, self._position.place, self._parts[values["part"]]
         form.show_field(TOKENS, shown=takes_words(values))
         try:
-            drafted = draft(self._session, self._position, values["sentence"], self._parts[values["part"]])
-            self._draft = replace(drafted, measure=read(self._session, values))
+            other = replace(session, overlay=NOTHING).with_text(values["sentence"])
+            here, there = (each.base.program.shape(name) for each in (session, other))
+            common = None if here[-2] == there[-2] else range(min(here[-2], there[-2]))
+            rows = range(place.row, place.row + 1) if part == ROW else common
+            heads = range(place.head, place.head + 1) if part == HEAD else None
+            patch = FromSentence.between(session.base, other.trace, name, rows, heads)
+            self._draft = Draft(other, replace(patch, sentence=values["sentence"].strip()), read(session, values))
         except InputError as error:
             self._draft = None
             form.show_status(str(error), wrong=True)
-        else:
-            rows = note(self._session, self._position.stop, self._draft)
-            form.show_status(hint(self.app, f"{rows}\nwhat depends on it is computed again; {{undo}} takes it back"))
+            return
+        lengths = len(other.encoding.tokens), len(session.encoding.tokens)
+        tokens = f"{lengths[0]} token{'s' if lengths[0] != 1 else ''}"
+        lines = [f"{tokens}, here {lengths[1]}" if lengths[0] != lengths[1] else f"{tokens}, as many as here"]
+        first, last = there[-2], here[-2] - 1
+        if part != ROW and first <= last:  # the other sentence is shorter
+            rest = f"{first} to {last} stay" if last > first else f"{first} stays"
+            lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
+        elif here[-2] < there[-2]:
+            shapes = f"the step is {shape_text(here)} here and {shape_text(there)} there"
+            lines.append(f"{shapes}: the common rows are patched")
+        lines.append("what depends on it is computed again; {undo} takes it back")
+        form.show_status(hint(self.app, "\n".join(lines)))
 
     def action_submit(self) -> None:
         if self._draft is not None:
