@@ -91,12 +91,6 @@ class Draft:
     def limit(self) -> int:
         return min(self.state.prompt + self.state.settings.max_new_tokens, self.writer.model.config.max_length)
 
-    @property
-    def tokens_a_second(self) -> float:
-        """How fast tokens were computed one by one: the mean over those that were; 0 where there are none."""
-        seconds = [state.seconds for state in self.states[1:]]
-        return len(seconds) / sum(seconds) if sum(seconds) else 0.0
-
     def moved(self, place: int) -> Draft:
         return replace(self, place=max(min(place, len(self.states) - 1), 0))
 
@@ -185,12 +179,14 @@ class GenerationView:
     Attributes:
         choices: Most likely by the model alone first; forced ones in front.
         cut: Reason → tokens that cannot be chosen because of it.
+        layer: The layer whose cache it is.
         memory: What the cache takes, a line for itself, for cross-attention, and for what heads share.
     """
 
     draft: Draft
     choices: tuple[Choice, ...]
     cut: Mapping[str, int]
+    layer: int
     picture: CachePicture
     memory: tuple[str, ...]
 
@@ -217,7 +213,7 @@ def view_of(draft: Draft, layer: int) -> GenerationView:
         attention = tuple(map(tuple, trace[f"{name}.weights"][:, -1].tolist()))
     queries, words = shared_queries(writer.model.program(1, 1), name), tuple(token_texts(writer.model, state.ids))
     picture = CachePicture(queries, words, state.computed, writer.model.config.max_length, attention, unknown)
-    return GenerationView(draft, tuple(listed), cut, picture, memory(writer, state))
+    return GenerationView(draft, tuple(listed), cut, layer, picture, memory(writer, state))
 
 
 def _reasons(draft: Draft, shares: Host) -> tuple[dict[str, Host], list[int]]:

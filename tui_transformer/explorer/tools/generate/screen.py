@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.events import Resize
 from textual.widgets import Static
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.changes import Add, of_pass
 from tui_transformer.engine.program import PROBABILITIES, Step
 from tui_transformer.errors import InputError
@@ -37,7 +38,6 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
 from tui_transformer.records import replace
-from tui_transformer.session.edit_format import Written as WrittenEdit
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Way
 from tui_transformer.session.open_session import model_name, shell_line, unwritten
@@ -107,7 +107,7 @@ class GenerateScreen(ExplorerScreen[None]):
     def _show(self, shown: GenerationView) -> None:
         draw_together(self)
         self._follow()
-        self.view.show(shown, self.writing.layer)
+        self.view.show(shown)
 
     def _show_again(self) -> None:
         self.show_lines()
@@ -186,19 +186,18 @@ class GenerateScreen(ExplorerScreen[None]):
         """Ask for what is added, as edits are written; nothing ends it."""
         if self.writing.waits(self.action_direction) or self.writing.draft is None:
             return
-        base, edit = self.session.base, self.steering
-        value = (
-            adding.suggested(self.session, self.port.position) if edit is None else as_written(edit, base.program) or ""
-        )
+        session, edit = self.session, self.steering
+        written = None if edit is None else as_written(edit, session.base.program) or ""
+        value = adding.suggested(session, self.port.position) if written is None else written
 
-        def read(text: str) -> tuple[str, WrittenEdit | None]:
+        def read(text: str) -> tuple[str, Callable[[Report], Add | None]]:
             return text, adding.read_addition(self.session, text)
 
-        def use(given: tuple[str, WrittenEdit | None]) -> None:
-            (text, typed), model = given, self.session.model
+        def use(given: tuple[str, Callable[[Report], Add | None]]) -> None:
+            text, make = given
             if text:
                 remember("edits", text)
-            self._steer(lambda task: None if typed is None else adding.addition(typed, model, base, task.report))
+            self._steer(lambda task: make(task.report))
 
         lately = [text for text in recent("edits") if "+=" in text]
         self.open(*asking("Add to a step", read, use, value=value, hint=adding.STEERS, lately=lately))
@@ -221,9 +220,13 @@ class GenerateScreen(ExplorerScreen[None]):
     # Changes that can be undone
 
     def action_turn_back(self, way: Way) -> None:
-        if not self.writing.waits(partial(self.action_turn_back, way)):
-            self.writing.restore(way)
-            self._follow()
+        if self.writing.waits(partial(self.action_turn_back, way)):
+            return
+        if self.writing.history is not None and self.writing.history.turn(way):
+            self.writing.gather()
+        else:
+            self.say(f"there is nothing to {way}")
+        self._follow()
 
     def action_settings(self, field: str = "greedy") -> None:
         if self.writing.waits(partial(self.action_settings, field)) or (draft := self.writing.draft) is None:
@@ -307,7 +310,10 @@ class GenerateScreen(ExplorerScreen[None]):
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         ends = bool(draft.writer.rules.forced_eos_token_id)  # a shorter text would end with it
         count = (not ends and len(draft.shares)) or settings.max_new_tokens
-        session, edits = self.session, adding.lines_of(self._start.beside(self.steering), draft.writer)
+        session, model, source = self.session, draft.writer.model, draft.writer.source
+        most = model.config.max_length  # as edits are written for a text that grows
+        program = model.program(len(source), most) if source else model.program(most, 0)
+        edits = [as_written(each.placed(program, {}), program) for each in self._start.beside(self.steering)]
         line = shell_line(session, "generate", *own, "--max-new-tokens", str(count), edits=edits)
         copy_line(self, line, unwritten(session, edits), "what was chosen otherwise" if draft.by_hand else "")
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.engine.changes import Add, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.targets import FEATURES
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
-from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.edit_format import Written, as_written, broken, written
+from tui_transformer.session.edit_format import broken, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import steered, steering
@@ -70,13 +68,6 @@ class Start:
         return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
 
 
-def lines_of(edits: Sequence[Change], writer: Writer) -> list[str | None]:
-    """Edits of a writer as they are written for a text that grows; None for one with too many numbers."""
-    model, most = writer.model, writer.model.config.max_length
-    program = model.program(len(writer.source), most) if writer.source else model.program(most, 0)
-    return [as_written(edit.placed(program, {}), program) for edit in edits]
-
-
 def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
     """The tokens of a session that are written on from: as the writer reads them, where they are a text's alone."""
     target, ids = session.decoder_encoding, session.encoding.ids
@@ -126,31 +117,26 @@ def suggested(session: Session, position: Position) -> str:
     return f"{layers[len(layers) // 2]} += 0.5*direction('{pair[0]}', '{pair[1]}')".replace("''", "'")
 
 
-def read_addition(session: Session, text: str) -> Written | None:
-    """What is to be added, as it is written; None for nothing.
+def read_addition(session: Session, text: str) -> Callable[[Report], Add | None]:
+    """What makes what is to be added, on the worker; nothing where nothing is written.
 
     Raises:
-        InputError: It is not added, or the model has no such step.
+        InputError: It is not added, or the model has no such step; of what is made, that its values do not fit.
     """
-    base = session.base
+    model, base = session.model, session.base
     if not text.strip():
-        return None
+        return lambda _: None
     typed = written(base.program, text)
     if typed.operation not in ("+=", "-=") or typed.place.name in base.program.weights:
         raise InputError("a slider moves what is added to a step: write STEP += …")
     typed.place.placed(base.program, base.givens)
+
+    def make(report: Report) -> Add:
+        change = typed.change(model, report=report).placed(base.program, base.givens)
+        if not isinstance(change, Add):
+            raise TypeError(change)
+        return change
+
     if not typed.runs:
-        addition(typed, session.model, base)
-    return typed
-
-
-def addition(typed: Written, model: Model, base: Trace, report: Report = silent) -> Add:
-    """What is added, in a trace.
-
-    Raises:
-        InputError: A text cannot be read, or its values do not fit.
-    """
-    change = typed.change(model, report=report).placed(base.program, base.givens)
-    if not isinstance(change, Add):
-        raise TypeError(change)
-    return change
+        make(silent)  # else its mistakes are said once it is made
+    return make

@@ -20,9 +20,7 @@ from tui_transformer.explorer.widgets.generation import CacheMap, TokenText, Wri
 from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of, spread
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
-from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
-from tui_transformer.records import dataclass, replace
 from tui_transformer.session import answer_summary
 from tui_transformer.session.steering import added, said, strength_of, track
 from tui_transformer.text.display import fit, visible
@@ -73,8 +71,7 @@ class GenerateView(Vertical):
         }
         &.-steered.-tall #written { height: 12; }
         #body { height: 1fr; }
-        #next { width: 1fr; padding: 0 1; }
-        #cache { width: 1fr; padding: 0 1; }
+        #next, #cache { width: 1fr; padding: 0 1; }
         #tokens { height: 1fr; }
         #columns, #facts, #memory { height: auto; width: 1fr; }
         #facts, #memory { color: $foreground 65%; }
@@ -109,7 +106,7 @@ class GenerateView(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.shown: GenerationView | None = None
-        self._layer = self._left_at = 0
+        self._left_at = 0
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
@@ -143,17 +140,18 @@ class GenerateView(Vertical):
         if not self.has_class("-cache"):
             self.query_one(LineList).focus()
 
-    def show(self, shown: GenerationView, layer: int) -> None:
-        self.shown, self._layer = shown, layer
+    def show(self, shown: GenerationView) -> None:
+        self.shown = shown
         self.show_text(shown.draft)
         self._show_next(shown)
         self.query_one(CacheMap).show(shown.picture)
         self._written.write("memory", Text("\n".join(shown.memory)), grows=True)
-        self.query_one("#cache").border_title = f"KV cache · layer {layer} of {len(sublayers(shown.draft.writer))}"
+        layers = len(sublayers(shown.draft.writer))
+        self.query_one("#cache").border_title = f"KV cache · layer {shown.layer} of {layers}"
 
     def show_again(self) -> None:
         if self.shown is not None:
-            self.show(self.shown, self._layer)
+            self.show(self.shown)
 
     def leave(self) -> None:
         """Another list is on its way: the cursor starts in it as far from its start as it moves until then."""
@@ -197,7 +195,7 @@ class GenerateView(Vertical):
         draft, listed, inks = shown.draft, shown.choices, inks_of(self.screen)
         before, model = draft.state.ids[-WINDOW:], draft.writer.model
         tokens = self.query_one(LineList)
-        columns = Columns.fitting(max(tokens.size.width - 2, 0))
+        columns = Columns(max(tokens.size.width - 2, 0))
         bar = bar_style(Surface.of(self.app))
 
         def entry(index: int) -> Text:
@@ -220,27 +218,23 @@ class GenerateView(Vertical):
 
 
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
-    """The settings there, which are never cut, and the model; at the right what is done, the speed and the position."""
+    """The settings there, never cut, as `T 0.8 · top-k 40 · seed 0`, and the model; at the right what is done."""
     short = width < 72  # fewer words
     own, unkept = draft.state.settings, bool(draft.writer.why_unkept(len(draft.state.ids)))
-    settings = settings_text(replace(own, use_cache=own.use_cache and not unkept), short=short)
+    names, between = (("T", "k", "p", "seed"), " ") if short else (("T", "top-k", "top-p", "seed"), " · ")
+    values = (f"{own.temperature:g}", own.top_k or "all", f"{own.top_p:g}", own.seed)
+    drawing = [f"{name} {value}" for name, value in zip(names, values, strict=True)] if own.draws else ["greedy"]
+    settings = between.join([*drawing, *([] if own.use_cache and not unkept else ["no cache"])])
     left = Text("").append("" if short else " Generate  ", inks.accent)
     left.append(f" {settings}", inks.plain + Style(bold=True))
-    place, limit, speed = len(draft.state.ids), draft.limit, draft.tokens_a_second
+    seconds = [state.seconds for state in draft.states[1:]]  # of the tokens that were computed one by one
+    place, limit, speed = len(draft.state.ids), draft.limit, len(seconds) / sum(seconds) if sum(seconds) else 0.0
     parts = [f"{place:,}/{limit:,}" if short else f"position {place:,} of {limit:,}"]
     room = width - left.cell_len - 3
     for part in (doing, f"{speed:,.1f} tokens/s" if speed else ""):
         if part and cell_len(" · ".join([part, *parts])) <= room:
             parts.insert(0, part)
     return spread(left.append(f"   {model}", inks.quiet), Text(" · ".join(parts) + " ", inks.plain), width)
-
-
-def settings_text(settings: Settings, *, short: bool) -> str:
-    """How the next token is chosen: `greedy`, or `T 0.8 · top-k 40 · top-p 0.9 · seed 0`."""
-    names, between = (("T", "k", "p", "seed"), " ") if short else (("T", "top-k", "top-p", "seed"), " · ")
-    values = (f"{settings.temperature:g}", settings.top_k or "all", f"{settings.top_p:g}", settings.seed)
-    drawing = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
-    return between.join([*(drawing if settings.draws else ["greedy"]), *([] if settings.use_cache else ["no cache"])])
 
 
 def facts(shown: GenerationView) -> str:
@@ -271,22 +265,13 @@ def drawn(draft: Draft, name: str) -> str:
     return f"r = {number} falls between {low} and {high}, Σ of shares by ID: {share}"
 
 
-@dataclass(frozen=True)
 class Columns:
     """The columns of the list of tokens, each so many cells wide; a full bar is a share of 1."""
 
-    short: bool
-    with_model: bool
-    name: int
-    number: int
-    bar: int
-
-    @classmethod
-    def fitting(cls, width: int) -> Columns:
-        short, with_model = width < NARROW_LIST, width >= WIDE_LIST
-        name, number = max(min(width // 4, 24), 8) - 2 * short, 7 if short else 8
-        bar = max(width - name - 2 - 8 - (2 + with_model) * (number + 1), 4)
-        return cls(short, with_model, name, number, bar)
+    def __init__(self, width: int) -> None:
+        self.short, self.with_model = width < NARROW_LIST, width >= WIDE_LIST
+        self.name, self.number = max(min(width // 4, 24), 8) - 2 * self.short, 7 if self.short else 8
+        self.bar = max(width - self.name - 2 - 8 - (2 + self.with_model) * (self.number + 1), 4)
 
     def heading(self, inks: Inks) -> Text:
         bar = "0" + "1".rjust(self.bar - 1)

@@ -12,7 +12,7 @@ from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, view_of
 from tui_transformer.explorer.tools.generate.view import GenerateView
-from tui_transformer.session.exploration import History, Way
+from tui_transformer.session.exploration import History
 from tui_transformer.session.store import AT_ONCE
 
 WRITE, GATHER = "write", "gather"
@@ -84,12 +84,6 @@ class Writing:
             return view_of(draft, layer)
 
         self._requests.ask(GATHER, work, self._show, AT_ONCE)
-
-    def restore(self, way: Way) -> None:
-        if self.history is not None and self.history.turn(way):
-            self.gather()
-        else:
-            self._requests.screen.say(f"there is nothing to {way}")
 
     # Steps
 
