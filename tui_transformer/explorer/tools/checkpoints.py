@@ -50,8 +50,6 @@ from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Values
 
 Result = TypeVar("Result")
-Over = tuple[Callable[[Overview], None], Callable[[], None]]
-"""Puts a screen over another, and is called before one explores on the main screen."""
 
 MOST_SMALL, SMALLEST = 8, 13
 """Small pictures at most, and columns of one at least."""
@@ -67,11 +65,12 @@ def open_from(port: Port) -> None:
         _ask(port, port.open, next(iter(runs_here()), ""), lambda run: port.open(CheckpointsScreen(port, run)))
 
 
-def open_run(port: Port, folder: Path, over: Over | None = None) -> None:
-    """Step through the checkpoints of a run, over the main screen or over that of a training."""
-    opened, explored = over or (port.open, lambda: None)
+def open_run(
+    port: Port, folder: Path, put: Callable[..., None] | None = None, explored: Callable[[], None] = lambda: None
+) -> None:
+    """Step through the checkpoints of a run, over the main screen or one that can `put` others over it."""
     try:
-        opened(CheckpointsScreen(port, _run_in(port, folder), explored))
+        (put or port.open)(CheckpointsScreen(port, _run_in(port, folder), explored))
     except InputError as error:
         port.say(str(error), severity="error")
 
@@ -218,16 +217,16 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         if sample is None:
             return
 
-        def read_by_all(text: str) -> None:
-            self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), begin_again)
-
         def begin_again(sample: Sample) -> None:
             self.run = replace(self.run, sample=sample, heads={}, unread=set())
             self._show()
             self.pieces.again()
 
+        def read(text: str) -> None:
+            self._with_model(len(self.run.all) - 1, lambda model: sample_of(model, text), begin_again)
+
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""
-        self.open(*asking("Sentence", str, read_by_all, value=self.session.text, hint=hint))
+        self.open(*asking("Sentence", str, read, value=self.session.text, hint=hint))
 
     def action_run(self) -> None:
         def take(run: Checkpoints) -> None:
@@ -339,17 +338,16 @@ class Checkpoints:
         return replace(model, name=f"{self.folder.name} at step {at.step:,}")
 
     def compute(self, place: int, task: Task) -> Heads:
-        model = self.load(place, task)
-        return heads_of(model, self.sample or self._example(model), self.all[place].step)
-
-    def _example(self, model: Model) -> Sample:
-        """An example of the run's validation part; where its text is not there any more, a sentence of its words."""
-        with suppress(InputError, OSError):
-            settings, _ = read_settings(self.folder)
-            if model.tokenizer is not None:
+        """Those of a checkpoint, at first on an example of the run's validation part, or on a sentence of its words."""
+        model, sample = self.load(place, task), self.sample
+        if sample is None and model.tokenizer is not None:
+            with suppress(InputError, OSError):  # its text may not be there any more
+                settings, _ = read_settings(self.folder)
                 data = read_data(settings, lines_of(settings), model.tokenizer, model.config.start_id)
-                return Examples(data).sample
-        return sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")
+                sample = Examples(data).sample
+        if sample is None:
+            sample = sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")
+        return heads_of(model, sample, self.all[place].step)
 
     def leaves_out(self, place: int) -> bool:
         """Leave out a checkpoint that cannot be read; whether others are left."""

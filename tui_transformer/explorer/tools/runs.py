@@ -164,20 +164,16 @@ class HeadSelection:
         if what == "head":
             attention, head = self.of(known)
             return replace(self, head=(head + by) % attention.heads)
+        layers = self._layers(known)
         if what == "layer":
-            return replace(self, layer=(self.layer + by) % len(self._layers(known)))
+            return replace(self, layer=(self.layer + by) % len(layers))
         groups = list(dict.fromkeys(each.group for each in known))
-        return HeadSelection(following(groups, self._group(known), by), 0, self.head)
+        return HeadSelection(following(groups, layers[0].group, by), 0, self.head)
 
     def _layers(self, known: Sequence[Attention]) -> list[Attention]:
-        group = self._group(known)
+        wanted = [each.group for each in known if each.group == self.group]
+        group = next(iter(wanted), next((each.group for each in known if each.kind == CROSS), known[0].group))
         return [each for each in known if each.group == group]
-
-    def _group(self, known: Sequence[Attention]) -> str:
-        groups = [each.group for each in known]
-        if self.group in groups:
-            return self.group
-        return next((each.group for each in known if each.kind == CROSS), groups[0])
 
 
 def session_of(session: Session, model: Model, sample: Sample) -> Session:

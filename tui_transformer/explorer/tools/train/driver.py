@@ -8,7 +8,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -170,8 +170,10 @@ class Training:
         try:
             self._do("opening", self._open)
             while not self._over:
-                for command in self._pending():
-                    self._do("", command)
+                if not self._allowed:  # there is nothing else to do
+                    self._do("", self._commands.get())
+                while not (self._over or self._commands.empty()):
+                    self._do("", self._commands.get())
                 if self._allowed and not self._over:
                     self._do("", self._step)
         except BaseException as error:  # noqa: BLE001 - told on the screen's thread
@@ -181,14 +183,6 @@ class Training:
                 if each is not None:
                     each.close()
             self._say(state="ended", doing="")
-
-    def _pending(self) -> Iterator[Callable[[], None]]:
-        """The commands that came in; waits for one where there is nothing else to do."""
-        if not self._allowed:
-            yield self._commands.get()
-        with contextlib.suppress(queue.Empty):
-            while not self._over:
-                yield self._commands.get_nowait()
 
     def _do(self, doing: str, work: Callable[[], None]) -> None:
         """Do work in turn; what a user or a disk did wrong is said, and training pauses."""
@@ -215,11 +209,10 @@ class Training:
     def _tell(self, **changes: object) -> None:
         if self.run is None:
             return
-        trainer = self.run.trainer
-        now = {"step": trainer.step, "steps": trainer.settings.steps, "saved": self.run.saved}
-        seen = trainer.step * trainer.settings.accumulate / trainer.data.order.per_epoch
-        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(trainer.step + 1), "seen": seen}
-        self._say(**now, **rates, **changes)
+        trainer, step = self.run.trainer, self.run.trainer.step
+        seen = step * trainer.settings.accumulate / trainer.data.order.per_epoch
+        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(step + 1)}
+        self._say(step=step, steps=trainer.settings.steps, saved=self.run.saved, seen=seen, **rates, **changes)
 
     def _open(self) -> None:
         self.run = run = self._opened()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -256,25 +256,9 @@ def _time_left(status: Status) -> str:
 
 def numbers(status: Status, settings: Settings, inks: Inks, width: int) -> Text:
     """Where the run stands, a line a number."""
-    room = max(width - LABEL, 0)
+    record, epoch, room = status.record, status.epoch, max(width - LABEL, 0)
     bar = f"  {share_bar(status.step / max(status.steps, 1), BAR)}▏" if room > 14 + BAR else ""
-    of = {
-        "step": f"{status.step:,} of {status.steps:,}{bar}",
-        "time left": _time_left(status) or "–",
-        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
-        "learning rate": f"{status.next_rate:.3g} · {settings.schedule} from {status.rate:.3g}",
-        **_quality(status, settings),
-    }
-    lines = Text()
-    for label, value in of.items():
-        lines.append(f"{label:<{LABEL}}", inks.quiet).append(f"{fit(value, room)}\n", inks.plain)
-    lines.right_crop(1)
-    return lines
-
-
-def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
-    """What the last step was; what is left out first where there is little room comes last."""
-    record, epoch, last, held_out = status.record, status.epoch, "–", "–"
+    last = held_out = "–"
     if epoch is not None:
         last = f"{epoch.loss:.4f} · {in_percent(epoch.accuracy)} · epoch {epoch.number:,}"
     if status.measured is not None:
@@ -284,7 +268,11 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
     if record is not None:
         clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
         perplexity = short_number(Measured(record.loss, record.accuracy, 0).perplexity)
-    return {
+    of = {  # what is left out first where there is little room comes last
+        "step": f"{status.step:,} of {status.steps:,}{bar}",
+        "time left": _time_left(status) or "–",
+        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
+        "learning rate": f"{status.next_rate:.3g} · {settings.schedule} from {status.rate:.3g}",
         "loss": "–" if record is None else f"{record.loss:.4f}",
         "accuracy": "–" if record is None else in_percent(record.accuracy),
         "last epoch": last,
@@ -295,6 +283,11 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
         "epoch": f"{status.seen:.2f}",
         "tokens": "–" if record is None else f"{record.tokens_per_second:,.0f} a second",
     }
+    lines = Text()
+    for label, value in of.items():
+        lines.append(f"{label:<{LABEL}}", inks.quiet).append(f"{fit(value, room)}\n", inks.plain)
+    lines.right_crop(1)
+    return lines
 
 
 def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:

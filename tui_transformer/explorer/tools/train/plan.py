@@ -45,15 +45,9 @@ class Text:
 
 
 def _values(task: str, tokens: str, **sizes: str) -> Mapping[str, str]:
-    usual = {
-        "steps": "1000",
-        "learning_rate": "0.003",
-        "batch": "32",
-        "length": "32",
-        "dropout": "0",
-        "embedding": NORMAL,
-    }
-    return {"task": task, "tokens": tokens, **usual, "layers": "1", "d_model": "64", "heads": "4", **sizes}
+    usual = {"steps": "1000", "learning_rate": "0.003", "batch": "32", "length": "32", "dropout": "0"}
+    model = {"embedding": NORMAL, "layers": "1", "d_model": "64", "heads": "4"}
+    return {"task": task, "tokens": tokens, **usual, **model, **sizes}
 
 
 TEXTS: Mapping[str, Text] = {
@@ -125,10 +119,8 @@ def plan(values: Mapping[str, str]) -> Plan:
     if not values["folder"].strip():
         raise InputError("the run folder is empty: name a folder")
     folder, settings = path_of(values["folder"]), saved_run(values["folder"])
-    return _new(values, folder) if settings is None else _resumed(values, folder, settings)
-
-
-def _resumed(values: Mapping[str, str], folder: Path, settings: Settings) -> Plan:
+    if settings is None:
+        return _new(values, folder)
     newest, steps = newest_checkpoint(folder), int(_read(values, "steps"))
     step = 0 if newest is None else int(newest.name)
     if steps < step:

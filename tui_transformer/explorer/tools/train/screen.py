@@ -194,7 +194,7 @@ class TrainScreen(ExplorerScreen[None]):
     def action_checkpoints(self) -> None:
         run = self.training.run
         if run is not None:
-            open_run(self.port, run.folder, (self.open, self._to_main))
+            open_run(self.port, run.folder, self.open, self._to_main)
 
     # Ways out
 
