@@ -119,7 +119,7 @@ async def test_heads_are_ordered_by_a_measure() -> None:
         seen = []
         for _ in HEAD_MEASURES:
             await explorer.press("r")
-            measure = screen.measure
+            measure = screen.ordered.measure
             assert measure is not None
             seen.append(measure.name)
             assert f"by {measure.title}, highest first" in explorer.text
@@ -130,12 +130,12 @@ async def test_heads_are_ordered_by_a_measure() -> None:
         assert seen == [measure.name for measure in HEAD_MEASURES]
         # the lowest first
         await explorer.press("ctrl+r")
-        assert [screen.measured.value(head, screen.measure) for head in screen.ordered.order] == sorted(values)
+        assert [screen.measured.value(head, screen.ordered.measure) for head in screen.ordered.order] == sorted(values)
         # by layer, at the same head
         selected = screen.selected
         await explorer.press("r")
         assert "by layer" in explorer.text
-        assert (screen.measure, screen.selected) == (None, selected)
+        assert (screen.ordered.measure, screen.selected) == (None, selected)
         await explorer.press("m", "plus")
         assert "up to its own largest" in explorer.text
 

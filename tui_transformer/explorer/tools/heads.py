@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from tui_transformer.analysis.attentions import Attention, Reader, attentions, chosen_group, groups
@@ -38,9 +39,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         at = attention_at(port.position.stop, attentions(program))
         self.group = at.group if at is not None else chosen_group(program, None)
         self.measured = MeasuredHeads(self.session.trace, attentions(program, self.group))
-        self.measure: Measure | None = None
-        self.reverse, self.common = False, True
-        self.ordered = in_order(self.measured, None, reverse=False, common=True)
+        self.ordered = OrderedHeads(self.measured)
 
         def measure(step: Attention, task: Task) -> LayerMeasures:
             reader = Reader(self.session.model.vocabulary, self.measured.hidden)
@@ -60,19 +59,20 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
     def _following(self) -> Attention | None:
         """The layer to be measured next, those on screen first."""
         steps = self.measured.steps
-        shown = [steps[row].layer for row in self.grid.shown[0] if self.measure is None and row < len(steps)]
+        rows = self.grid.shown[0] if self.ordered.measure is None else ()
+        shown = [steps[row].layer for row in rows if row < len(steps)]
         return next(iter(self.measured.missing(shown)), None)
 
     def _take(self, _: Attention, result: LayerMeasures) -> None:
         """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
-        measured, grid = self.measured, self.grid
-        measured.keep(result)
+        measured, grid, by_layer = self.measured, self.grid, self.ordered.measure is None
+        _RESULTS.setdefault(measured.trace, {})[result.attention.name, measured.hidden] = result
         if self.ordered.measured.trace is not measured.trace:
             if not measured.missing():  # of a sentence that is typed all layers are shown at once
                 self.put_in_order(self.selected)
             return
-        if self.measure is not None or measured.largest != self.ordered.high:
-            self.put_in_order(self.selected if self.measure is None or grid.index else None)
+        if not by_layer or measured.largest != self.ordered.high:
+            self.put_in_order(self.selected if by_layer or grid.index else None)
         else:
             first = list(measured.steps).index(result.attention) * measured.heads
             grid.renew(range(first, first + measured.heads))
@@ -95,9 +95,9 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
     def selected(self) -> int:
         return self.ordered.order[self.grid.index]
 
-    def put_in_order(self, selected: int | None) -> None:
-        """Put the heads in order, with this one selected, or the first."""
-        self.ordered = in_order(self.measured, self.measure, reverse=self.reverse, common=self.common)
+    def put_in_order(self, selected: int | None, **changes: Any) -> None:
+        """Put the heads in order, another one where that changes, with this one selected, or the first."""
+        self.ordered = replace(self.ordered, measured=self.measured, **changes)
         self.grid.show(self.ordered.tiles(), 0 if selected is None else self.ordered.order.index(selected))
         show_as_new(self)
         self.moved()
@@ -126,17 +126,15 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
 
     def action_order(self) -> None:
         choices: list[Measure | None] = [None, *self.measured.measures]
-        selected, current = self.selected, self.measure if self.measure in choices else None
-        self.measure, self.reverse = following(choices, current), False
-        self.put_in_order(selected if self.measure is None else None)
+        now = self.ordered.measure
+        measure = following(choices, now if now in choices else None)
+        self.put_in_order(self.selected if measure is None else None, measure=measure, reverse=False)
 
     def action_reverse(self) -> None:
-        self.reverse = not self.reverse
-        self.put_in_order(None)
+        self.put_in_order(None, reverse=not self.ordered.reverse)
 
     def action_scale(self) -> None:
-        self.common = not self.common
-        self.put_in_order(self.selected)
+        self.put_in_order(self.selected, common=not self.ordered.common)
 
     def action_group(self) -> None:
         program = self.session.trace.program
@@ -155,7 +153,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         grid, step = self.grid, self.measured.steps[0]
         grouped = max(step.queries.size, step.keys.size) > min(SIDE, grid.side)
         what = "tokens in groups: share of the queries' attention" if grouped else "weight"
-        scale = "" if self.common else "each head up to its own largest · "
+        scale = "" if self.ordered.common else "each head up to its own largest · "
         note = f"{scale}{what} · rows queries, columns keys"
         self.query_one(Legend).show(self.ordered.scale(grid.index), note=note)
         self.show_lines()
@@ -183,9 +181,6 @@ class MeasuredHeads:
 
     def of(self, step: Attention) -> LayerMeasures | None:
         return _RESULTS.get(self.trace, {}).get((step.name, self.hidden))
-
-    def keep(self, result: LayerMeasures) -> None:
-        _RESULTS.setdefault(self.trace, {})[result.attention.name, self.hidden] = result
 
     def value(self, head: int, measure: Measure) -> float:
         """A measure of a head; NaN where it is not known."""
@@ -222,7 +217,7 @@ def written(value: float, measure: Measure, *, unit: bool = False) -> str:
     return minus(f"{value:.2f}") + (f" {measure.unit}" if unit and measure.unit else "")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class OrderedHeads:
     """Heads in order of their layers, or of a measure as far as it was known then, as tiles.
 
@@ -230,15 +225,21 @@ class OrderedHeads:
         measure: None for the order of the layers.
         reverse: The lowest first, or the last layer.
         common: One scale for all, up to `high`, instead of one for each.
-        order: The heads, counted through all layers.
+        order: The heads, counted through all layers; by a measure those without it are last.
     """
 
     measured: MeasuredHeads
-    measure: Measure | None
-    reverse: bool
-    common: bool
-    order: Sequence[int]
-    high: float
+    measure: Measure | None = None
+    reverse: bool = False
+    common: bool = True
+
+    def __post_init__(self) -> None:
+        self.high, heads = self.measured.largest, range(self.measured.heads * len(self.measured.steps))
+        self.order: Sequence[int] = heads[::-1] if self.reverse else heads
+        if self.measure is not None:
+            values, sign = [self.measured.value(head, self.measure) for head in heads], 1 if self.reverse else -1
+            known = sorted((at for at in heads if not math.isnan(values[at])), key=lambda at: sign * values[at])
+            self.order = [*known, *(at for at in heads if math.isnan(values[at]))]
 
     @property
     def in_rows(self) -> bool:
@@ -292,15 +293,3 @@ class OrderedHeads:
         name, joint = f"L{step.layer} H{head}", f"L{step.layer}H{head}"
         with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
         return *with_value, name, joint
-
-
-def in_order(measured: MeasuredHeads, measure: Measure | None, *, reverse: bool, common: bool) -> OrderedHeads:
-    """Heads by layer, or the highest value of a measure first, those without it last."""
-    order: Sequence[int] = range(measured.heads * len(measured.steps))
-    if measure is not None:
-        values, sign = [measured.value(head, measure) for head in order], 1 if reverse else -1
-        known = sorted((head for head in order if not math.isnan(values[head])), key=lambda head: sign * values[head])
-        order = [*known, *(head for head in order if math.isnan(values[head]))]
-    elif reverse:
-        order = order[::-1]
-    return OrderedHeads(measured, measure, reverse, common, order, measured.largest)

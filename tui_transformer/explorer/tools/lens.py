@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writing_attentions
 from tui_transformer.analysis.logit_lens import Affine, Lens, fit_lens, lens_of, words_at
 from tui_transformer.engine.number_format import minus
@@ -22,7 +20,7 @@ from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.options import texts_of, traced
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.edit_format import left_out
 from tui_transformer.session.session import Session
@@ -42,6 +40,9 @@ FIT = "tuned lens"
 
 Spelled = dict[tuple[int, int], tuple[tuple[int, float], ...]]
 """By row and token, token IDs with their numbers, the highest first."""
+
+Piece = tuple[int, range]
+"""A row, and some of the tokens."""
 
 Maps = Mapping[int, Affine]
 
@@ -71,22 +72,20 @@ class ByLayer:
         what = "Tuned lens · affine map of the layer →" if lens.tuned else "Logit lens ·"
         self.heading = f"{what} {' → '.join(step.name for step in lens.steps)}"
 
-    def number(self, value: float) -> str:
-        return percent(value)
+    number = staticmethod(percent)
 
-    def missing(self, rows: range, columns: range) -> tuple[int, range] | None:
-        """The next row that has cells on screen without a word, and the columns on screen."""
-        row = next((row for row in rows if any((row, column) not in self.words for column in columns)), None)
-        return None if row is None else (row, columns)
+    def piece(self, row: int, columns: range) -> Piece:
+        """What is worked out together of a row whose words are missing at these tokens."""
+        return row, columns
 
-    def cost(self, piece: tuple[int, range]) -> int:
+    def cost(self, piece: Piece) -> int:
         """Floating-point operations of a piece: the stream up to there, and the head."""
         row, columns = piece
         trace = self._session.trace
         head = trace.program.flops(self._lens.steps[-1]) // self._lens.tokens * len(columns)
         return trace.pending([self._lens.depths[row].step]) + head
 
-    def spell(self, piece: tuple[int, range], task: Task) -> Spelled:
+    def spell(self, piece: Piece, task: Task) -> Spelled:
         row, columns = piece
         spelled = self._lens.spell(self._session.trace, self._lens.depths[row], columns, TOP, report=task.report)
         return {(row, column): tuple(words_at(spelled, column)) for column in spelled.rows}
@@ -100,15 +99,6 @@ class ByLayer:
     def place(self, row: int) -> tuple[str, int]:
         """The step that a row is read from, and the head."""
         return self._lens.depths[row].step, 0
-
-
-@dataclass(frozen=True)
-class Piece:
-    """The heads of an attention, the first of them in a row, at some tokens."""
-
-    attention: Attention
-    first: int
-    columns: range
 
 
 class ByHead:
@@ -135,34 +125,29 @@ class ByHead:
         lens, through = ("Tuned", " → affine map of the layer") if tuned else ("Logit", "")
         self.heading = f"{lens} lens by head · {of}{through}, norms frozen → logits"
 
-    def number(self, value: float) -> str:
-        return minus(f"{value:+.2f}")
+    number = staticmethod(lambda value: minus(f"{value:+.2f}"))
 
-    def missing(self, rows: range, columns: range) -> Piece | None:
-        """The heads of the first row on screen that has cells without a word, and as many tokens as go together."""
-        places = ((row, column) for row in rows for column in columns if (row, column) not in self.words)
-        row, column = next(places, (None, 0))
-        if row is None:
-            return None
+    def piece(self, row: int, columns: range) -> Piece:
+        """All heads of the row's attention, by the first of them, and as many tokens as go together."""
         attention, head = self._heads[row]
         words = self._session.trace.program.shape(self._session.trace.program.logits)[-1]
-        width = max(1, CELLS // (attention.heads * words))
-        return Piece(attention, row - head, range(column, min(column + width, columns.stop)))
+        return row - head, columns[: max(1, CELLS // (attention.heads * words))]
 
     def cost(self, piece: Piece) -> int:
         """The whole pass, and the head of words for every head and token."""
-        trace = self._session.trace
+        (first, columns), trace = piece, self._session.trace
         name = trace.program.logits
         one = trace.program.flops(trace.program.step(name)) // trace.program.shape(name)[0]
-        return trace.pending([name]) + one * piece.attention.heads * len(piece.columns)
+        return trace.pending([name]) + one * self._heads[first][0].heads * len(columns)
 
     def spell(self, piece: Piece, task: Task) -> Spelled:
-        trace, attention, columns = self._session.trace, piece.attention, piece.columns
+        (first, columns), trace = piece, self._session.trace
+        attention = self._heads[first][0]
         trace.compute(before=lambda step: task.report(step.name))
         task.report(f"{attention.group} · layer {attention.layer} · token {columns.start:,}")
         logits = words_of_heads(trace, attention, columns, less_mean=self._less_mean, tuned=self._tuned)
         best = {
-            (piece.first + head, columns[place]): HeadWords(attention, head, logits[head, place]).highest(TOP)
+            (first + head, columns[place]): HeadWords(attention, head, logits[head, place]).highest(TOP)
             for head, place in np.ndindex(logits.shape[:2])
         }
         self.scale = replace(self.scale, high=max(self.scale.high, *(words[0][1] for words in best.values())))
@@ -223,11 +208,14 @@ class LensScreen(Overview, tool="lens"):
     def _token(self, column: int) -> str:
         return self.session.labels.of(self.lens.steps[-1].axes[0])(column)
 
-    def missing(self) -> Any:
+    def missing(self) -> Piece | None:
         """The next piece of what is on screen that is not there; None where all is."""
-        return self.sheet.missing(*self.table.shown)
+        rows, columns = self.table.shown
+        places = ((row, column) for row in rows for column in columns if (row, column) not in self.sheet.words)
+        row, column = next(places, (None, 0))
+        return None if row is None else self.sheet.piece(row, range(column, columns.stop))
 
-    def _take(self, _: Any, spelled: Spelled) -> None:
+    def _take(self, _: Piece, spelled: Spelled) -> None:
         self.sheet.words.update(spelled)
         self._show(self.table.at)
         self.table.refresh()

@@ -66,7 +66,7 @@ class LinksScreen(Overview, tool="links"):
             self,
             lambda: self.waiting.pop(0) if self.waiting else None,
             self._look,
-            self._take,
+            lambda _, more: self._show_list(strongest((*self.links, *more), TOP)),
             lambda step: self.session.trace.pending([step.name]) + 4 * step.heads * step.queries.size * step.keys.size,
         )
 
@@ -75,8 +75,8 @@ class LinksScreen(Overview, tool="links"):
         return self.everything if self.at is None or self.scope == "all heads" else (self.at,)
 
     def begin(self) -> None:
-        self.links, self.waiting = (), list(self.steps)
-        self._show_list()
+        self.waiting = list(self.steps)
+        self._show_list(())
         self.pieces.again()
 
     def _look(self, step: Attention, task: Task) -> Sequence[Link]:
@@ -84,15 +84,12 @@ class LinksScreen(Overview, tool="links"):
         reader = Reader(self.session.model.vocabulary, self.hidden)
         return links_of(self.session.trace, step, reader, TOP, head, itself=self.itself, report=task.report)
 
-    def _take(self, _: Attention, more: Sequence[Link]) -> None:
-        self.links = strongest((*self.links, *more), TOP)
-        self._show_list()
-
-    def _show_list(self) -> None:
+    def _show_list(self, links: tuple[Link, ...]) -> None:
         def line(index: int) -> Text:
-            return self.writer.line(self.links[index], self.size.width, bar_style(Surface.of(self.app)))
+            return self.writer.line(links[index], self.size.width, bar_style(Surface.of(self.app)))
 
-        self.lines.show(len(self.links), line)
+        self.links = links
+        self.lines.show(len(links), line)
 
     def texts(self) -> Texts:
         at, names = self.at, {"all heads": "all heads"}
@@ -146,17 +143,16 @@ class LinkLines:
     labels: Labels
 
     def header(self, width: int) -> str:
-        room = self._word_width(width)
-        head = f"{'head':<{self._name_width}}"
-        return f" {'weight':>{NUMBER}} {'':<{self._bar(width)}}  {head} {'query':>{room}} → key"
+        word, bar = self._room(width)
+        return f" {'weight':>{NUMBER}} {'':<{bar}}  {'head':<{self._name_width}} {'query':>{word}} → key"
 
     def line(self, link: Link, width: int, bar: Style) -> Text:
         """A link, on a screen of so many columns; `bar` is the style of its bar."""
-        query, key = self.words(link)
-        line, columns = Text(f" {percent(link.weight):>{NUMBER}} ", no_wrap=True), self._bar(width)
+        (query, key), (word, columns) = self.words(link), self._room(width)
+        line = Text(f" {percent(link.weight):>{NUMBER}} ", no_wrap=True)
         line.append(f"{'━' * max(round(link.weight * columns), 1):<{columns}}", bar)
-        name, room = self._head(self._by_name[link.step], link.head), self._word_width(width)
-        return line.append(f"  {name:<{self._name_width}} {fit_label(query, room, 'right')} → {fit_label(key, room)}")
+        name = self._head(self._by_name[link.step], link.head)
+        return line.append(f"  {name:<{self._name_width}} {fit_label(query, word, 'right')} → {fit_label(key, word)}")
 
     def words(self, link: Link) -> tuple[str, str]:
         attention = self._by_name[link.step]
@@ -164,13 +160,10 @@ class LinkLines:
         query, key = (placed(self.labels.of(axis)(index), index) for axis, index in ends)
         return query, key
 
-    def _bar(self, width: int) -> int:
-        """Columns of a bar: what the words leave."""
-        return max(min(width - NO_WORDS - NUMBER - self._name_width - 2 * self._word_width(width), LONGEST_BAR), BAR)
-
-    def _word_width(self, width: int) -> int:
-        """Columns of a token: those of the longest, as far as there is room for two."""
-        return min(self._longest, WORD) if width >= ROOMY else SHORT_WORD
+    def _room(self, width: int) -> tuple[int, int]:
+        """Columns of a token, those of the longest as far as there is room for two; and of a bar, what they leave."""
+        word = min(self._longest, WORD) if width >= ROOMY else SHORT_WORD
+        return word, max(min(width - NO_WORDS - NUMBER - self._name_width - 2 * word, LONGEST_BAR), BAR)
 
     @cached_property
     def _longest(self) -> int:
@@ -226,11 +219,10 @@ class WantedArcs:
         return (self.step,) if self.source == "head" else attentions(session.trace.program, self.step.group)
 
     def cost(self, session: Session) -> int:
-        steps = self.steps(session)
-        size = self.step.queries.size * self.step.keys.size
-        look = sum(4 * step.heads * size for step in steps)
-        products = 2 * size * self.step.queries.size * len(steps) if self.source == "rollout" else 0
-        return session.trace.pending([step.name for step in steps]) + look + products
+        steps, queries, keys = self.steps(session), self.step.queries.size, self.step.keys.size
+        products = 2 * queries * len(steps) if self.source == "rollout" else 0
+        look = queries * keys * (sum(4 * step.heads for step in steps) + products)
+        return session.trace.pending([step.name for step in steps]) + look
 
     def weigh(self, session: Session, report: Callable[[str], None]) -> Host:
         trace, steps = session.trace, self.steps(session)
