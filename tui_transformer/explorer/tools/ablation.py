@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tui_transformer.analysis.effects import answer_step, counted_positions, effect
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
@@ -17,7 +16,7 @@ from tui_transformer.explorer.tools.effects import Effects, Search, places, posi
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.records import replace
 from tui_transformer.session.answer_summary import guesses, metric_of, metric_said, on_targets
-from tui_transformer.session.edit_format import active
+from tui_transformer.session.edit_format import active, words
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import BEFORE
@@ -43,8 +42,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         work_on(self, lambda: self.search if self.search.missing else None, self._find, self._take)
 
     def begin(self) -> None:
-        """Find what is missing; a notice about the ablation before would lie over it."""
-        self.app.clear_notifications()
+        self.app.clear_notifications()  # one about the ablation before would lie over the list
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -95,7 +93,8 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         if target is not None:
             keeps = self.port.hint("{cursor.choose} keeps it")
             change = search.change(search.known.effects[target])
-            detail = f"{search.name(target)}   {change}", f"{search.edited(target)} · {keeps}"
+            set_to = ", ".join(words(edit, search.program) for edit in target.edits(search.program, mean=self.mean))
+            detail = f"{search.name(target)}   {change}", f"{set_to} · {keeps}"
         return Texts(
             search.title(reverse=self.reverse),
             search.where + (f" · on top of {named}" if edits else ""),
@@ -205,45 +204,24 @@ def answers(before: Session, after: Session, task: Task) -> str:
 
 
 def ablate(port: Port, kind: str, *, mean: bool) -> None:
-    """Ablate the head or position of the cell under the cursor.
+    """Ablate the head of the cell under the cursor, or its position, in the residual stream that enters its layer.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or the heads are keys and values that several heads share.
     """
-    program, find = port.session.trace.program, {"head": head_here, "position": position_here}[kind]
-    perform(port, find(program, port.position).edits(program, mean=mean))
-
-
-def head_here(program: Program, position: Position) -> Target:
-    """The head of the attention step that is shown.
-
-    Raises:
-        InputError: It is none, or its heads are keys and values that several heads share.
-    """
-    step = program.by_name.get(position.stop)
-    kind = KINDS["head"]
-    attentions = kind.places(program)
-    if step is None or step.sublayer not in attentions or len(step.shape) < 3:
-        raise InputError("no head is shown here: go to a step of an attention that has heads")
-    heads = kind.count(program, attentions[step.sublayer][0])
-    if step.shape[0] != heads:
-        raise InputError(f"{heads} heads share these {step.shape[0]} keys and values: choose one at the scores")
-    return Target("head", step.sublayer, position.place.head)
-
-
-def position_here(program: Program, position: Position) -> Target:
-    """The row of the cell, in the residual stream that enters its layer.
-
-    Raises:
-        InputError: The rows are no positions.
-    """
-    kind, step = KINDS["position"], program.by_name.get(position.stop)
-    sequence = program.axes(position.stop)[-2].sequence if step is not None and len(step.shape) > 1 else ""
-    places = [
-        place
-        for place, steps in kind.places(program).items()
-        if sequence and program.axes(steps[0])[-2].sequence == sequence
-    ]
-    if step is None or not places:
-        raise InputError("the rows here are no positions of a sentence: go to a step with a row for each token")
-    return Target("position", step.layer if step.layer in places else places[0], position.place.row)
+    program, stop, cell = port.session.trace.program, port.position.stop, port.position.place
+    step, steps_of = program.by_name.get(stop), KINDS[kind].places(program)
+    if kind == "head":
+        if step is None or step.sublayer not in steps_of or len(step.shape) < 3:
+            raise InputError("no head is shown here: go to a step of an attention that has heads")
+        heads = KINDS[kind].count(program, steps_of[step.sublayer][0])
+        if step.shape[0] != heads:
+            raise InputError(f"{heads} heads share these {step.shape[0]} keys and values: choose one at the scores")
+        target = Target(kind, step.sublayer, cell.head)
+    else:
+        sequence = program.axes(stop)[-2].sequence if step is not None and len(step.shape) > 1 else ""
+        places = [place for place, steps in steps_of.items() if program.axes(steps[0])[-2].sequence == sequence]
+        if step is None or not sequence or not places:
+            raise InputError("the rows here are no positions of a sentence: go to a step with a row for each token")
+        target = Target(kind, step.layer if step.layer in places else places[0], cell.row)
+    perform(port, target.edits(program, mean=mean))

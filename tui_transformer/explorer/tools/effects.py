@@ -28,7 +28,6 @@ from tui_transformer.session.answer_summary import (
     percent,
     signed_percent,
 )
-from tui_transformer.session.edit_format import words
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import cells, fit
@@ -164,7 +163,8 @@ class Search:
         metric, where = metric_of(self.session), self.positions
         instead = [target for target in missing if self._replaces(target)]
         others = [target for target in missing if target not in instead]
-        alone = ((each, effect(trace, self._kept(each).trace, where, metric=metric)) for each in instead)
+        kept = ((each, self.session.with_edits(*each.edits(self.program, mean=self.mean)).trace) for each in instead)
+        alone = ((each, effect(trace, changed, where, metric=metric)) for each, changed in kept)
         found = effects(trace, others, mean=self.mean, positions=where, metric=metric, before=report)
         for pair in chain(found, alone):
             new.append(pair)
@@ -174,10 +174,6 @@ class Search:
                 new, shown = [], time.monotonic()
             report(pair)  # several come from one pass, without a step between them
         return new
-
-    def _kept(self, target: Target) -> Session:
-        """The session with a target ablated, as it is once that is kept."""
-        return self.session.with_edits(*target.edits(self.program, mean=self.mean))
 
     def _replaces(self, target: Target) -> bool:
         """Whether its mean takes the place of edits of the same cells: it is that of what was before those."""
@@ -215,9 +211,6 @@ class Search:
 
     def progress(self, left: int) -> str:
         return f"{len(self.targets) - left:,} of {len(self.targets):,} {self.scope.kind}s"
-
-    def edited(self, target: Target) -> str:
-        return ", ".join(words(edit, self.program) for edit in target.edits(self.program, mean=self.mean))
 
     def change(self, effect: Effect) -> str:
         if effect.value is not None and effect.change is not None:

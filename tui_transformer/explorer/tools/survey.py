@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -224,7 +225,8 @@ def where_strongest(example: Example) -> str:
 # The tables: one for every part and measure
 
 
-Key = tuple[str, int | None, int | None, int | None, str, int | None]
+KEY = attrgetter("part", "layer", "head", "neuron", "measure", "feature")
+"""What a row and the examples of it are of."""
 
 
 @dataclass(frozen=True)
@@ -281,18 +283,14 @@ class Survey:
         return tuple(sorted(tables, key=lambda table: table.rows[0].head is None))
 
     @cached_property
-    def _examples(self) -> Mapping[Key, Sequence[Example]]:
-        by_row: dict[Key, list[Example]] = defaultdict(list)
-        for example in self.results.examples:
-            by_row[_key(example)].append(example)
+    def _examples(self) -> Mapping[tuple[object, ...], Sequence[Example]]:
+        by_row: dict[tuple[object, ...], list[Example]] = defaultdict(list)
+        for example in sorted(self.results.examples, key=attrgetter("rank")):
+            by_row[KEY(example)].append(example)
         return by_row
 
     def examples(self, row: Row) -> Sequence[Example]:
-        return sorted(self._examples.get(_key(row), ()), key=lambda example: example.rank)
-
-
-def _key(of: Row | Example) -> Key:
-    return of.part, of.layer, of.head, of.neuron, of.measure, of.feature
+        return self._examples.get(KEY(row), ())
 
 
 def name(of: Row | Example) -> str:
