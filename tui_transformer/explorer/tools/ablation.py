@@ -58,7 +58,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.show_lines()
 
     def _find(self, search: Search, task: Task) -> Effects:
-        """What is missing, on the worker, which hands over what it found until then."""
         take = self.while_there(self._take)
         return search.find(lambda effects: self.worker.post(take, search, effects), task)
 

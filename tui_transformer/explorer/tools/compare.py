@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.backend import DTYPES
@@ -51,14 +52,14 @@ def open_from(port: Port) -> None:
     note = port.hint(f"Every step is then shown beside the other's; {keys}.")
     details = {title: offer.detail for title, offer in choices.items()}
     screen = PickScreen("Compare with", details, note, width=22, shown=COMPARE)
-    port.open(screen, lambda title: None if title is None else take(port, choices[title]))
+    port.open(screen, lambda title: None if title is None else compare(port, choices[title]))
 
 
 def compare_with(port: Port, kind: str) -> None:
     """Compare with what is of this kind; another checkpoint, where something is compared, ends that."""
     if kind == "checkpoint" and _ended(port):
         return
-    take(port, next(offer for offer in offers(port.session) if offer.kind == kind))
+    compare(port, next(offer for offer in offers(port.session) if offer.kind == kind))
 
 
 def _ended(port: Port) -> bool:
@@ -69,20 +70,15 @@ def _ended(port: Port) -> bool:
     return compared
 
 
-def take(port: Port, offer: Offer) -> None:
-    """Ask for what an offer needs, and compare."""
-    if not offer.ask:
-        compare(port, offer, "")
+def compare(port: Port, offer: Offer, answer: str | None = None) -> None:
+    """Show another trace beside the one that is explored, once what it needs is asked for; a dump where it is wrong."""
+    if offer.ask and answer is None:
+        port.open(*asking(offer.ask, str, partial(compare, port, offer), value=offer.value, hint=offer.detail))
         return
-    port.open(*asking(offer.ask, str, partial(compare, port, offer), value=offer.value, hint=offer.detail))
-
-
-def compare(port: Port, offer: Offer, answer: str) -> None:
-    """Show another trace beside the one that is explored; a dump at the first cell that is wrong."""
     session = port.session
 
     def work(task: Task) -> tuple[Session, Overlay | Dumped]:
-        built = offer.build(answer, task.report)
+        built = offer.build(answer or "", task.report)
         return session.with_overlay(built.overlay if isinstance(built, Dumped) else built), built
 
     def done(made: tuple[Session, Overlay | Dumped]) -> None:
@@ -142,8 +138,5 @@ def _of_checkpoint(session: Session, where: str) -> Overlay:
     return Overlay("trace", Path(where).name or where, model=other)
 
 
-def _other(
-    model: Model, label: str, *, dtype: str | None = None, device: str | None = None, seed: int | None = None
-) -> Overlay:
-    other = model.changed(dtype=dtype, device=device, seed=seed)
-    return Overlay("trace", label, model=replace(other, name=model.name))
+def _other(model: Model, label: str, **changes: Any) -> Overlay:
+    return Overlay("trace", label, model=replace(model.changed(**changes), name=model.name))

@@ -48,11 +48,9 @@ class AsRead:
     encoding: Encoding
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:  # noqa: ARG002
-        """Both sentences as the model reads them."""
         return self.encoding
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of IDs."""
         return tokenizer_for(self.vocabulary).decode(ids)
 
 
@@ -108,7 +106,6 @@ def _count(cut: Cut) -> str:
 
 
 def _table(cuts: Cuts, width: int) -> Iterator[Content]:
-    """Heads, counts, then a line for each word."""
     first = min(max(map(cells, cuts.rows)), width // 5)
     each = (width - first) // len(cuts.cuts) - GAP
 

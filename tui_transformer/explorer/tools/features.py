@@ -156,7 +156,6 @@ class FeaturesScreen(Overview, tool="features"):
         return text
 
     def _words(self, found: Found, index: int, count: int, form: str = "{}") -> tuple[list[str], list[str]]:
-        """The words that a feature raises most, and those that it lowers most."""
         if found.words is None:
             return [], []
         logits = found.words[index]

@@ -231,7 +231,6 @@ class GraphScreen(Overview, tool="graph"):
             self.begin()
 
     def action_end(self) -> None:
-        """End the work on another graph; where there is none, leave."""
         if self.waiting and self.walked is not None:
             self.requests.cancel(self.KIND)
             self._stay()

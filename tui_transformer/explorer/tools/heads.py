@@ -144,7 +144,6 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.pieces.again()
 
     def action_hide(self, which: str = "") -> None:
-        """Hide tokens, or show them again: measure without them."""
         selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
         self.put_in_order(selected)
         self.pieces.again()

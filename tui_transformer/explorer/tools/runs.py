@@ -269,7 +269,6 @@ def _written_on(model: Model, row: Row, step: int) -> Output:
 
 
 def _translated(model: Model, row: Row, step: int) -> Output:
-    """Output for a source: the text that is written for it, and the right one."""
     assert row.decoder_ids is not None  # noqa: S101 - pairs have two sequences
     right = _whole(row.decoder_ids[1:])
     made = written(model, (), _whole(row.ids), len(right) + 2)

@@ -119,7 +119,6 @@ class ScoreScreen(Dialog[None]):
 
 
 def _shade(token: TokenScore | None) -> str:
-    """The style of a token; one that nothing predicts is quiet."""
     if token is None:
         return "$foreground 60%"
     bits = -token.log_probability / math.log(2)

@@ -315,7 +315,6 @@ class SettingsScreen(Dialog[Model]):
         self._requests.ask(KIND, work, show)
 
     def _describe(self, model: Model, memory: Memory) -> None:
-        """Kind of a model, the number of its weights and their memory; below it that of its values."""
         count = model.program(1).weight_count()
         size = readable(count * model.backend.dtype.itemsize)
         status = visible(f"{model.config.summary} · {count:,} weights · {size}")

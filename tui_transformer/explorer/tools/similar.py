@@ -157,7 +157,6 @@ class SimilarScreen(Overview, tool="similar"):
         )
 
     def chosen(self) -> None:
-        """To the row of the token in what is pooled."""
         if self.compared:
             row, _ = self.query_one(WordTable).at
             step = next(step for step in self.session.trace.program.steps if step.name.startswith(POOLED))

@@ -54,7 +54,6 @@ class SoftmaxScreen(Dialog[None]):
         self.raised = 0.0
 
     def action_raise(self, times: int) -> None:
-        """Raise all scores; the safe shares stay as they are."""
         self.raised += times * 10.0
         self.show_text()
 

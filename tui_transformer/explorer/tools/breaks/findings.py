@@ -165,7 +165,6 @@ class Findings:
         return next((job for job in jobs if job not in self.failed), None)
 
     def _further_of(self, made: Broken) -> tuple[Job, ...]:
-        """What is missing of a break, as it is switched."""
         each, switch = made.kind, replace(made, number=None)
         effect = self.effect(each, as_switched=True)
         missing = {

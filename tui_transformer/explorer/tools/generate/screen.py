@@ -274,7 +274,6 @@ class GenerateScreen(ExplorerScreen[None]):
     # Leaving
 
     def action_leave(self) -> None:
-        """End what is being written; else go back to the steps."""
         if self.writing.halt() and self.writing.draft is not None:
             self._follow()
             return

@@ -166,7 +166,6 @@ class Training:
     # The thread
 
     def _live(self) -> None:
-        """Open the run, then make steps and do what is asked for until the end."""
         try:
             self._do("opening", self._open)
             while not self._over:
@@ -199,7 +198,6 @@ class Training:
 
     @property
     def _at_rest(self) -> State:
-        """The state of a run that makes no steps."""
         return "ended" if self.run is None else "done" if self.run.trainer.done else "paused"
 
     def _say(self, **changes: object) -> None:

@@ -136,7 +136,6 @@ class TrainPanel(Vertical):
             self._show_parts()
 
     def _show_parts(self) -> None:
-        """Show the parts that there is room for, and of the others the one that was chosen."""
         others = self.others
         if others and self.part not in others:
             self.part = "head" if "head" in others else others[0]
