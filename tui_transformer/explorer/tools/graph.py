@@ -52,12 +52,6 @@ class Walked:
     has_layers: bool
     model: Model
 
-    @classmethod
-    def of(cls, whole: Graph, neurons: int, model: Model) -> Walked:
-        """Of a graph that is not yet pruned."""
-        has_layers = any(node.kind in ("feed_forward", "neuron") for node in whole.nodes)
-        return cls(whole.prune(), len(whole.nodes), int((whole.weights != 0.0).sum()), neurons, has_layers, model)
-
     def standing(self, way: tuple[GraphNode, ...]) -> tuple[GraphNode, ...]:
         """What of a way in another graph of the same answer is one in this."""
         found: list[GraphNode] = []
@@ -126,7 +120,9 @@ class GraphScreen(Overview, tool="graph"):
             position = answer_position(session) if trace.program.logits else None
             targets = None if measure is None else measure.tokens or None
             whole = graph(trace, targets, position=position, neurons=neurons, report=task.report)
-            return Walked.of(whole, neurons, session.model)
+            has_layers = any(node.kind in ("feed_forward", "neuron") for node in whole.nodes)
+            edges = int((whole.weights != 0.0).sum())
+            return Walked(whole.prune(), len(whole.nodes), edges, neurons, has_layers, session.model)
 
         self.compute(work, self._take)
 

@@ -202,21 +202,17 @@ def _act(name: str, port: Port) -> None:
         if not session.batch:
             raise InputError("one sentence is open: begin with several, as --text A --text B")
         port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
-    else:
-        _draw_again(port)
+    else:  # "draw-again"
+        session, model = port.session, port.session.model
+        if model.folder is not None or model.seed is None:
+            raise InputError("these weights were learned: only random ones are drawn again")
+        seed = model.seed + 1
 
+        def done(changed: Session) -> None:
+            port.change(changed)
+            port.say(port.hint(f"drawn again from seed {seed}: {{undo}} takes it back"))
 
-def _draw_again(port: Port) -> None:
-    session, model = port.session, port.session.model
-    if model.folder is not None or model.seed is None:
-        raise InputError("these weights were learned: only random ones are drawn again")
-    seed = model.seed + 1
-
-    def done(changed: Session) -> None:
-        port.change(changed)
-        port.say(port.hint(f"drawn again from seed {seed}: {{undo}} takes it back"))
-
-    ask_of_now(port, "draw", lambda _: session.with_model(model.changed(seed=seed)), done)
+        ask_of_now(port, "draw", lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
 def palette_commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:

@@ -194,14 +194,18 @@ class ProbesScreen(Overview, tool="probes"):
         now = str(self.probes.path) if self.probes is not None else known[0] if known else ""
         hint = "a label, a tab and a text a line; CSV or JSON lines with the columns text and label"
 
-        def begin(read: tuple[Path, Labelled]) -> None:
-            remember("labels", str(read[0]))
-            labels = read[1].labels  # numbers, and not the names of a few classes
+        def read(text: str) -> tuple[Path, Labelled]:
+            path = expanded(text.strip())
+            return path, read_labelled(path)
+
+        def begin(found: tuple[Path, Labelled]) -> None:
+            remember("labels", str(found[0]))
+            labels = found[1].labels  # numbers, and not the names of a few classes
             measured = isinstance(labels[0], int | float) and len(set(labels)) > len(labels) // 2
             self.kind = "ridge" if measured else self.kind
-            self._begin(Probes(whole(self.session).unedited, *read, self.kind))
+            self._begin(Probes(whole(self.session).unedited, *found, self.kind))
 
-        self.open(*asking("Texts with labels in the file", _labelled, begin, value=now, hint=hint, lately=known))
+        self.open(*asking("Texts with labels in the file", read, begin, value=now, hint=hint, lately=known))
 
     def _begin(self, probes: Probes) -> None:
         self.pieces.halt()
@@ -271,8 +275,3 @@ class ProbesScreen(Overview, tool="probes"):
             row, column = self.query_one(HeatMap).cursor
             which = self.probes.positions[column]
             leave_to(self, self.probes.steps[row], row=which if isinstance(which, int) and which >= 0 else None)
-
-
-def _labelled(text: str) -> tuple[Path, Labelled]:
-    path = expanded(text.strip())
-    return path, read_labelled(path)

@@ -348,7 +348,9 @@ def change_bar(was: float, now: float, width: int) -> Content:
 def _heads(change: SentenceChange, width: int, height: int, *, heading: bool) -> Iterator[Content]:
     """The heads that look elsewhere, that which does most first, each with the link that changes most."""
     if change.before is change.after:
-        lines = "write, and everything follows every letter", readable(change.after)
+        model = change.after.model
+        what = "token IDs" if model.vocabulary is None else "tokens"
+        lines = "write, and everything follows every letter", f"up to {model.most_tokens:,} {what}"
         yield from (Content.styled(fit(each, width).rstrip(), QUIET) for each in lines[:height])
         return
     moved = [each for each in change.heads if each.size >= LEAST_MOVE]
@@ -369,12 +371,6 @@ def _heads(change: SentenceChange, width: int, height: int, *, heading: bool) ->
         weights = f"{was:>4} → {now}"
         room = min(width - line.cell_length - len(weights) - 3, link)
         yield line if room < LEAST_LINK else line + f"  {fit(links[at], room)} {weights}"
-
-
-def readable(session: Session) -> str:
-    """What a model reads: `up to 4,096 tokens`, or IDs of them where it has no words."""
-    what = "token IDs" if session.model.vocabulary is None else "tokens"
-    return f"up to {session.model.most_tokens:,} {what}"
 
 
 def _link(head: HeadChange, change: SentenceChange) -> str:

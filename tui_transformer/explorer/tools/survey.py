@@ -131,7 +131,7 @@ class SurveyScreen(Overview, tool="survey"):
             ),
             columns="\n".join(fit(f" {line}", self.size.width - 2) for line in lines),
             useful=useful,
-            about=f"tui-transformer   survey of {self.survey.model}",
+            about=f"tui-transformer   survey of {self.survey.results.rows[0].model}",
         )
 
     def action_order(self) -> None:
@@ -268,10 +268,6 @@ class Survey:
     """The results of a survey, by what they are of."""
 
     results: Results
-
-    @property
-    def model(self) -> str:
-        return self.results.rows[0].model
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:

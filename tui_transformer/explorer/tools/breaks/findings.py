@@ -69,8 +69,10 @@ class Findings:
         return frozenset(each.name for each in fitting(self.whole.base))
 
     @cached_property
-    def _sliders(self) -> Mapping[str, Slider | None]:
-        return {each.name: Broken(each).slider(self.whole.base) for each in BREAKS if each.name in self.there}
+    def sliders(self) -> Mapping[str, Slider]:
+        """The numbers of the breaks that are there and have any."""
+        there = ((name, Broken(each).slider(self.whole.base)) for each in BREAKS if (name := each.name) in self.there)
+        return {name: slider for name, slider in there if slider is not None}
 
     @cached_property
     def examples(self) -> Examples:
@@ -80,10 +82,6 @@ class Findings:
     def reads_text(self) -> bool:
         """Whether there are other sentences."""
         return bool(self.whole.model.config.vocab_size)
-
-    def slider(self, each: Break) -> Slider | None:
-        """The numbers of a break; None where it has none, or is not there."""
-        return self._sliders.get(each.name)
 
     def effect(self, each: Break, *, as_switched: bool = False) -> BreakEffect | None:
         """The effect of a break as it is looked at, or with the number of its switch."""
@@ -144,24 +142,16 @@ class Findings:
 
     def next_job(self, selected: Break) -> Job | None:
         """The effect of each break, all about the selected, and sentences for those that change nothing here."""
-        first = self.made[selected.name]
-        others = [self.made[each.name] for each in BREAKS if each.name in self.there and each is not selected]
-        rows = ([first] if selected.name in self.there else []) + others
-        jobs = (
-            *(
-                Job("effect" if made.place or made.kind.name != HEAD else "head", made)
-                for made in rows
-                if str(made) not in self.effects
-            ),
-            *(job for job in self._further_of(first) if selected.name in self.there),
-            *(
-                job
-                for made in others
-                if (effect := self.effect(made.kind, as_switched=True)) is not None and not effect.changes
-                for job in self._further_of(made)
-                if job.kind == ELSEWHERE
-            ),
-        )
+        there = sorted((each for each in BREAKS if each.name in self.there), key=lambda each: each is not selected)
+        rows = [self.made[each.name] for each in there]
+        alone = ("effect" if made.place or made.kind.name != HEAD else "head" for made in rows)
+        jobs = [Job(kind, made) for kind, made in zip(alone, rows, strict=True) if str(made) not in self.effects]
+        for made in rows:
+            effect = self.effect(made.kind, as_switched=True)
+            if made.kind is selected:
+                jobs += self._further_of(made)
+            elif effect is not None and not effect.changes:
+                jobs += (job for job in self._further_of(made) if job.kind == ELSEWHERE)
         return next((job for job in jobs if job not in self.failed), None)
 
     def _further_of(self, made: Broken) -> tuple[Job, ...]:
@@ -169,7 +159,7 @@ class Findings:
         effect = self.effect(each, as_switched=True)
         missing = {
             "effect": effect is None,
-            "turn": self.slider(each) is not None and self.turn(each) is None,
+            "turn": each.name in self.sliders and self.turn(each) is None,
             ELSEWHERE: self.reads_text and not (effect and effect.turns) and self.matters(each) is None,
         }
         return tuple(Job(kind, switch) for kind, is_missing in missing.items() if is_missing)
@@ -179,11 +169,10 @@ class Findings:
         return PASSES[job.kind] * sum(map(program.flops, program.steps))
 
     def work(self, job: Job, task: Task) -> Found:
-        slider = self.slider(job.made.kind)
         if job.kind == "head":
             return telling_head(self.whole, task.report)
-        if job.kind == "turn" and slider is not None:
-            return turning(self.whole, job.made, slider, task.report)
+        if job.kind == "turn":
+            return turning(self.whole, job.made, self.sliders[job.made.kind.name], task.report)
         if job.kind == ELSEWHERE:
             return self.examples.search(job.made, task.report)
         return effect_of(self.whole, job.made, task.report)
@@ -230,7 +219,7 @@ def described(findings: Findings, each: Break, width: int, height: int) -> Conte
 
 
 def _parts(findings: Findings, each: Break, width: int, height: int) -> Iterator[Part]:
-    slider, effect = findings.slider(each), findings.effect(each)
+    slider, effect = findings.sliders.get(each.name), findings.effect(each)
     turn, elsewhere = findings.turn(each), findings.matters(each)
     yield 4, [Content.styled(fit(each.lesson, width).rstrip(), QUIET)]
     if each.name not in findings.there:

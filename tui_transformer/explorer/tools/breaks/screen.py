@@ -151,7 +151,7 @@ class BreaksScreen(Overview, tool="breaks"):
     def texts(self) -> Texts:
         count, findings, each = len(self.session.breaks), self.findings, self.selected
         useful = {
-            "cursor.right": findings.slider(each) is not None,
+            "cursor.right": each.name in findings.sliders,
             "head.next": each.name == HEAD,
             "layer.next": each.name == HEAD,
             "sentence.edit": findings.reads_text,
@@ -181,7 +181,8 @@ class BreaksScreen(Overview, tool="breaks"):
         self.pieces.again()  # what is under the cursor comes first
 
     def action_slide(self, by: int) -> None:
-        made, slider = self.findings.made[self.selected.name], self.findings.slider(self.selected)
+        name = self.selected.name
+        made, slider = self.findings.made[name], self.findings.sliders.get(name)
         if slider is None:
             self.say("this is broken or not: it has no number")
             return
