@@ -22,19 +22,14 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import BEFORE
 from tui_transformer.views.step_view import Place
 
-PAUSE = 0.05
-"""Seconds after which what was found so far is shown."""
-
 
 class AblateScreen(Overview, tool="ablation", topic="ablate"):
     """The effect of each head, layer, position or neuron on the answer, the largest first."""
 
     HAS_COLUMNS = True
 
-    def __init__(self, port: Port, pause: float = PAUSE) -> None:
-        """Begin with the heads, set to 0; what was found so far is shown after so many seconds."""
+    def __init__(self, port: Port) -> None:
         super().__init__(port)
-        self._pause = pause
         self.scopes = scopes(self.session.trace.program, port.position.stop)
         self.at = 0
         self.mean = self.reverse = self.by_hand = False
@@ -47,7 +42,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
 
     def begin_again(self) -> None:
         self.ended = self.by_hand = False
-        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
+        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions)
         search, color = self.search, "" if self.app.no_color else "cyan"
         self.lines.show(
             len(search.targets),

@@ -39,6 +39,9 @@ NUMBER, NAME, LEAST_BAR = 11, 34, 4
 OF_SHARES, OF_NATS, OF_LOGITS = BarScale(1.0), BarScale(1.0, "nat", signed=True), BarScale(5.0, "logits", signed=True)
 """What bars of effects stand for, in every table: shares and relative changes, changes of ln p, changes of a logit."""
 
+PAUSE = 0.05
+"""Seconds after which what was found so far is shown."""
+
 Effects = Sequence[tuple[Target, Effect]]
 
 
@@ -99,14 +102,12 @@ class Search:
     Attributes:
         mean: Set to the mean over the positions instead of 0.
         positions: Where the answer is read.
-        pause: Seconds after which what was found so far is handed over.
     """
 
     session: Session
     scope: Scope
     mean: bool
     positions: range
-    pause: float
 
     @property
     def measure(self) -> Measure | None:
@@ -169,7 +170,7 @@ class Search:
         for pair in chain(found, alone):
             new.append(pair)
             left -= 1
-            if time.monotonic() - shown > self.pause:
+            if time.monotonic() - shown > PAUSE:
                 hand_over(new)
                 new, shown = [], time.monotonic()
             report(pair)  # several come from one pass, without a step between them

@@ -17,7 +17,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation import PAUSE
+from tui_transformer.explorer.tools.effects import PAUSE
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session

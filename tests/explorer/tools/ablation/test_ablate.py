@@ -188,8 +188,9 @@ async def test_the_cursor_stays_on_its_row_while_the_list_grows(monkeypatch: pyt
             yield pair
 
     monkeypatch.setattr(effect_search, "effects", slowly)
+    monkeypatch.setattr(effect_search, "PAUSE", 0.0)
     async with exploring(NARROW, **GPT2) as explorer:
-        screen = AblateScreen(explorer.parts.port, pause=0.0)
+        screen = AblateScreen(explorer.parts.port)
         explorer.parts.port.open(screen)
         go.release(3)
         await explorer.until(lambda: len(rows(explorer)) == 3)

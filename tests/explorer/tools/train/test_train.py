@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -389,12 +389,12 @@ def test_a_signal_while_training_saves(tmp_path):
 
 
 @pytest.mark.parametrize(("cost", "wait"), [(0.0, LEAST), (0.02, 0.02 / SHARE), (10.0, MOST)])
-def test_the_next_drawing_waits_for_its_share_of_the_time(cost, wait):
+def test_the_next_drawing_waits_for_its_share_of_the_time(cost, wait, monkeypatch):
     now, spent = [0.0], [0.0]
-    throttle = Throttle(lambda: now[0], lambda: spent[0])
+    monkeypatch.setattr(f"{Throttle.__module__}.time", Mock(monotonic=lambda: now[0], thread_time=lambda: spent[0]))
+    throttle = Throttle()
     assert throttle.due()
-    spent[0] += cost
-    now[0] = wait - 0.001
+    spent[0], now[0] = cost, wait - 0.001
     assert not throttle.due()
     now[0] = wait + 0.001
     assert throttle.due()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -219,16 +219,12 @@ class TrainPanel(Vertical):
 class Throttle:
     """Counts what the screen's thread has computed, and says when it may draw again."""
 
-    def __init__(
-        self, now: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
-    ) -> None:
-        """Begin at once; `spent` is the time that this thread has computed."""
-        self._now, self._spent = now, spent
-        self._at, self._used = -MOST, spent()
+    def __init__(self) -> None:
+        self._at, self._used = -MOST, time.thread_time()
 
     def due(self) -> bool:
         """Whether to draw now; what is computed until the next call that says so counts as its cost."""
-        now, used = self._now(), self._spent()
+        now, used = time.monotonic(), time.thread_time()
         wait = min(max((used - self._used) / SHARE, LEAST), MOST)
         if now - self._at < wait:
             return False
