@@ -46,7 +46,6 @@ from tui_transformer.session.view_state import Overlay
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import sample_sentence
 from tui_transformer.views.numbers import short_number
-from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Values
 
 Result = TypeVar("Result")
@@ -173,9 +172,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         spare = max(self.size.height - 8 - rows, 5)
         small.styles.height = max(min(wanted, spare, self.size.height // 3), 2)
         if heads is not None and head is not None:
-            matrix = heads.view(*head)
-            tile = matrix.tile(range(matrix.rows.size), range(matrix.columns.size))
-            self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
+            heads.draw(self.query_one(MatrixPane), *head)
         tiles = Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
         small.show(tiles, min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
         self.show_lines()

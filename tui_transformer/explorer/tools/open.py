@@ -141,17 +141,13 @@ def matching(choices: Sequence[Choice], typed: str) -> list[int]:
 
     Those that are called so come first, of these tours last.
     """
-    wanted = typed.strip().casefold().replace("_", "-")
-    words = (f"{each.name} {each.source} {each.says}".casefold().replace("_", "-") for each in choices)
-    found = [place for place, each in enumerate(words) if wanted in each]
-    called = [place for place in found if is_called(choices[place], typed)]
-    called.sort(key=lambda place: choices[place].kind == "tour")
-    return [*called, *(place for place in found if place not in called)]
+    wanted = _plain(typed.strip())
+    found = (at for at, each in enumerate(choices) if wanted in _plain(f"{each.name} {each.source} {each.says}"))
+    return sorted(found, key=lambda at: choices[at].kind == "tour" if _plain(choices[at].name) == wanted else 2)
 
 
-def is_called(choice: Choice, typed: str) -> bool:
-    """Whether what is typed is the whole name."""
-    return choice.name.casefold().replace("_", "-") == typed.strip().casefold().replace("_", "-")
+def _plain(text: str) -> str:
+    return text.casefold().replace("_", "-")
 
 
 # Vocabularies
@@ -215,7 +211,7 @@ class OpenScreen(Dialog[Choice]):
         """List what has it in its name; the cursor goes to what is called so."""
         self._draw()
         shown = self._shown()
-        if shown and is_called(self._choices[shown[0]], event.value):
+        if shown and _plain(self._choices[shown[0]].name) == _plain(event.value.strip()):
             self.query_one(LineList).cursor = shown[0]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -21,6 +21,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import Port
 from tui_transformer.explorer.shell.overview import following
+from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.files import expanded, is_file, meant, open_text
 from tui_transformer.generation.rules import Ids
 from tui_transformer.generation.sampling import Settings
@@ -38,7 +39,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.step_view import Labels, Place
-from tui_transformer.views.view import Axis, Scale, View, window_of
+from tui_transformer.views.view import Axis, Scale, Tile, View, window_of
 
 # Where runs are
 
@@ -120,11 +121,12 @@ class Heads:
     attentions: tuple[Attention, ...]
     labels: Labels
 
-    def view(self, attention: Attention, head: int) -> View:
-        window, name = window_of(self.weights[attention.name][head]), attention.name
-        axes = (attention.queries, attention.keys)
+    def draw(self, pane: MatrixPane, attention: Attention, head: int) -> None:
+        """Show a head, large."""
+        values, name, axes = self.weights[attention.name][head], attention.name, (attention.queries, attention.keys)
         rows, columns = (Axis(axis.name, axis.size, self.labels.of(axis), axis.sequence) for axis in axes)
-        return View(name, name, rows, columns, "sequential", window, head=head, heads=attention.heads)
+        view = View(name, name, rows, columns, "sequential", window_of(values), head=head, heads=attention.heads)
+        pane.show_matrix(view, WEIGHT, Tile(0, 0, values), Place(), note="rows queries, columns keys")
 
 
 def heads_of(model: Model, sample: Sample, step: int) -> Heads:

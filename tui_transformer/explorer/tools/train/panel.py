@@ -26,7 +26,6 @@ from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.views.charts import BarChart
 from tui_transformer.views.numbers import share_bar, short_number
-from tui_transformer.views.step_view import Place
 
 CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
 PARTS = (*CURVES, "now", "norms", "head", "outputs")
@@ -205,11 +204,10 @@ class TrainPanel(Vertical):
         if heads is None or not heads.attentions:
             return
         attention, head = self.selection.of(heads.attentions)
-        view, pane = heads.view(attention, head), self.query_one("#head")
-        tile = view.tile(range(view.rows.size), range(view.columns.size))
+        pane = self.query_one("#head")
         pane.border_title = Content(visible(f"{attention.group} · layer {attention.layer} · head {head}"))
         pane.border_subtitle = f"step {heads.step:,}"
-        self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
+        heads.draw(self.query_one(MatrixPane), attention, head)
         all_heads, tiles = self.query_one(HeadThumbnails), heads.weights[attention.name]
         all_heads.show(list(tiles), head, WEIGHT)
         room = pane.content_size.height - len(tiles[0]) - 4  # besides numbers, gap, keys and legend
