@@ -101,7 +101,7 @@ async def test_the_learning_rate_is_changed_from_the_next_step_on_and_space_trai
         await explorer.keys("+")
         await steps(explorer, 1)
         held = threading.Event()
-        training_of(explorer)._commands.put(lambda: held.wait(20))  # keys are pressed faster than it is told
+        training_of(explorer)._commands.put(("", lambda: held.wait(20)))  # keys are pressed faster than it is told
         await explorer.keys("-", "-")
         assert "learning rate 0.0005 from the next step on" in explorer.messages
         held.set()

@@ -83,7 +83,7 @@ class Training:
         self.error: BaseException | None = None
         self.ending = self._over = False
         self._log: Log | None = None
-        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
         self._allowed: float = 0
         self._asked: float | None = None
         self._thread = threading.Thread(target=self._live, name="training", daemon=True)
@@ -92,10 +92,10 @@ class Training:
     # What can be asked for
 
     def go_on(self, steps: float = math.inf) -> None:
-        self._commands.put(lambda: self._allow(steps))
+        self._commands.put(("", lambda: self._allow(steps)))
 
     def pause(self) -> None:
-        self._commands.put(lambda: self._allow(0))
+        self._commands.put(("", lambda: self._allow(0)))
 
     @property
     def rate(self) -> float:
@@ -112,7 +112,7 @@ class Training:
             if self._asked is rate:  # no other was asked for since
                 self._asked = None
 
-        self._commands.put(change)
+        self._commands.put(("", change))
 
     def save(self, done: Callable[[], None] = lambda: None) -> None:
         """Save; `done` is called on the training's thread once it is."""
@@ -121,7 +121,7 @@ class Training:
             self._save()
             done()
 
-        self._commands.put(lambda: self._do("saving", save))
+        self._commands.put(("saving", save))
 
     def copy_model(self, done: Callable[[Model], None]) -> None:
         """Save, and give that checkpoint, with weights of its own; `done` is called on the training's thread.
@@ -140,17 +140,17 @@ class Training:
                 name = f"{self.name} at step {self.run.trainer.step:,}"
                 done(replace(model, name=name, folder=folder, seed=None, weights=weights))
 
-        self._commands.put(lambda: self._do("copying the model", copy))
+        self._commands.put(("copying the model", copy))
 
     def ask_to_end(self) -> None:
         """Save and let go of the folder; where it cannot be saved, the run stays open and `ending` is false again."""
         self.ending = True
-        self._commands.put(lambda: self._end(force=False))
+        self._commands.put(("", lambda: self._end(force=False)))
 
     def end(self) -> None:
         """Save if that is possible, let go of the folder, and wait for that."""
         self.ending = True
-        self._commands.put(lambda: self._end(force=True))
+        self._commands.put(("", lambda: self._end(force=True)))
         self._thread.join()
 
     @property
@@ -170,9 +170,9 @@ class Training:
             self._do("opening", self._open)
             while not self._over:
                 if not self._allowed:  # there is nothing else to do
-                    self._do("", self._commands.get())
+                    self._do(*self._commands.get())
                 while not (self._over or self._commands.empty()):
-                    self._do("", self._commands.get())
+                    self._do(*self._commands.get())
                 if self._allowed and not self._over:
                     self._do("", self._step)
         except BaseException as error:  # noqa: BLE001 - told on the screen's thread
