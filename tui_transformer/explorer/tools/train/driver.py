@@ -216,8 +216,7 @@ class Training:
         self.run = run = self._opened()
         if run.trainer.model.backend.device == "cpu":
             self._turn = lambda work: work()
-        self.curves.read(run.folder, run.trainer.step)
-        self.status = replace(self.status, **_last_of(run.folder, run.trainer.step))
+        self.status = replace(self.status, **self.curves.read(run.folder, run.trainer.step))
         self.snapshots = Snapshots(run.trainer)
         self._rest()
 
@@ -278,18 +277,6 @@ class Training:
             self.ending = False
             raise
         self._over = True
-
-
-def _last_of(folder: Path, step: int) -> dict[str, Any]:
-    """The last validation and the last whole epoch that the log of a run has, up to a step."""
-    last: dict[str, Any] = {}
-    for row in logged(folder) if step else ():
-        at, found = row["step"], {name: value for name, value in row.items() if math.isfinite(value)}
-        if at <= step and found.keys() >= {"validation_loss", "validation_accuracy"}:
-            last["measured"] = int(at), Measured(found["validation_loss"], found["validation_accuracy"], 0)
-        if at <= step and found.keys() >= {"epoch", "epoch_loss", "epoch_accuracy"}:
-            last["epoch"] = Epoch(math.floor(found["epoch"]), found["epoch_loss"], found["epoch_accuracy"])
-    return last
 
 
 def plain_names(message: str) -> str:
@@ -365,12 +352,23 @@ class Curves:
             self.of["validation_loss"].add(record.step, measured.loss)
             self.of["validation_accuracy"].add(record.step, measured.accuracy)
 
-    def read(self, folder: Path, step: int) -> None:
-        """Take the log of a run up to a step; nothing where there is no log, or one that cannot be read."""
+    def read(self, folder: Path, step: int) -> dict[str, Any]:
+        """Take the log of a run up to a step, as far as it can be read.
+
+        It gives the last validation and the last whole epoch that are there, as a status has them.
+        """
+        last: dict[str, Any] = {}
         for row in logged(folder):
-            for name in COLUMNS if row["step"] <= step else ():
-                if name in row:
-                    self.of[name].add(int(row["step"]), row[name])
+            at, found = int(row["step"]), {name: value for name, value in row.items() if math.isfinite(value)}
+            if at > step:
+                continue
+            for name in found.keys() & self.of.keys():
+                self.of[name].add(at, found[name])
+            if found.keys() >= {"validation_loss", "validation_accuracy"}:
+                last["measured"] = at, Measured(found["validation_loss"], found["validation_accuracy"], 0)
+            if found.keys() >= {"epoch", "epoch_loss", "epoch_accuracy"}:
+                last["epoch"] = Epoch(math.floor(found["epoch"]), found["epoch_loss"], found["epoch_accuracy"])
+        return last
 
     def chart(self, kind: str) -> LineChart:
         title, names = CHARTS[kind]
