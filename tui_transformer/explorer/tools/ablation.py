@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tui_transformer.analysis.effects import answer_step, counted_positions, effect
 from tui_transformer.engine.edits import Change
@@ -31,26 +32,21 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.scopes = scopes(self.session.trace.program, port.position.stop)
-        self.at = 0
-        self.mean = self.reverse = self.by_hand = False
-        self.positions = self.session.answer_rows
+        self.search = Search(self.session, self.scopes[0], mean=False, positions=self.session.answer_rows)
+        self.reverse = self.by_hand = False
         work_on(self, lambda: self.search if self.search.missing else None, self._find, self._take)
 
     def begin(self) -> None:
         self.app.clear_notifications()  # one about the ablation before would lie over the list
         self.begin_again()
 
-    def begin_again(self) -> None:
+    def begin_again(self, **changes: Any) -> None:
         self.ended = self.by_hand = False
-        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions)
-        search, color = self.search, "" if self.app.no_color else "cyan"
-        self.lines.show(
-            len(search.targets),
-            lambda index: search.line(search.targets[index], self.lines.size.width, color),
-        )
+        self.search = search = replace(self.search, session=self.session, **changes)
+        lines, color = self.lines, "" if self.app.no_color else "cyan"
+        lines.show(len(search.targets), lambda index: search.line(search.targets[index], lines.size.width, color))
         self.put_in_order()
         self.pieces.again()
-        self.show_lines()
 
     def _find(self, search: Search, task: Task) -> Effects:
         take = self.while_there(self._take)
@@ -59,7 +55,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     def _take(self, search: Search, effects: Effects) -> None:
         search.known.effects.update(effects)
         self.put_in_order()
-        self.show_lines()
 
     def put_in_order(self) -> None:
         """Order the list; once the cursor was moved it stays on its line, before that on the first."""
@@ -67,6 +62,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.lines.filter(order)
         if order and not self.by_hand:
             self.lines.cursor = order[0]
+        self.show_lines()
 
     @property
     def selected(self) -> Target | None:
@@ -87,7 +83,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         if target is not None:
             keeps = self.port.hint("{cursor.choose} keeps it")
             change = search.change(search.known.effects[target])
-            set_to = ", ".join(words(edit, search.program) for edit in target.edits(search.program, mean=self.mean))
+            set_to = ", ".join(words(edit, search.program) for edit in target.edits(search.program, mean=search.mean))
             detail = f"{search.name(target)}   {change}", f"{set_to} · {keeps}"
         return Texts(
             search.title(reverse=self.reverse),
@@ -101,24 +97,22 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     # What keys do
 
     def action_scope(self) -> None:
-        self.at = (self.at + 1) % len(self.scopes)
-        self.begin_again()
+        self.begin_again(scope=following(self.scopes, self.search.scope))
 
     def action_place(self, by: int) -> None:
         scope = self.search.scope
         among = places(self.search.program, scope.kind)
         if len(among) > 1:
-            self.scopes[self.at] = replace(scope, place=following(among, scope.place, by))
-            self.begin_again()
+            other = replace(scope, place=following(among, scope.place, by))
+            self.scopes[self.scopes.index(scope)] = other
+            self.begin_again(scope=other)
 
     def action_mean(self) -> None:
-        self.mean = not self.mean
-        self.begin_again()
+        self.begin_again(mean=not self.search.mean)
 
     def action_reverse(self) -> None:
         self.reverse = not self.reverse
         self.put_in_order()
-        self.show_lines()
 
     def action_measure(self) -> None:
         choose(self.port, self.begin_again, self)
@@ -126,15 +120,15 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     def action_positions(self) -> None:
         if self.search.in_words:
             answer = self.session.answer_rows
-            self.positions = counted_positions(self.session.trace) if self.positions == answer else answer
-            self.begin_again()
+            others = counted_positions(self.session.trace) if self.search.positions == answer else answer
+            self.begin_again(positions=others)
 
     def moved(self) -> None:
         self.by_hand = True
         self.show_lines()
 
     def chosen(self) -> None:
-        edits = self.search.targets[self.lines.index].edits(self.search.program, mean=self.mean)
+        edits = self.search.targets[self.lines.index].edits(self.search.program, mean=self.search.mean)
         self.action_leave()
         perform(self.port, edits)
 

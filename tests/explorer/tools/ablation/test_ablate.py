@@ -123,7 +123,7 @@ async def test_a_mean_in_place_of_an_edit_of_the_same_head_has_the_effect_that_i
         screen = await complete(explorer, "A", "M")
         for target in screen.search.targets:
             kept = session.with_edits(*target.edits(session.trace.program, mean=True))
-            effect = measured.effect(session.trace, kept.trace, screen.positions)
+            effect = measured.effect(session.trace, kept.trace, screen.search.positions)
             assert screen.search.known.effects[target].change == pytest.approx(effect.change, abs=1e-5), target
 
 
@@ -270,7 +270,7 @@ async def test_the_answer_to_a_masked_word_is_read_at_the_mask() -> None:
         place = [token.text for token in explorer.session.encoding.tokens].index("[MASK]")
         before = explorer.session.trace
         screen = await complete(explorer, "A")
-        assert screen.positions == range(place, place + 1)
+        assert screen.search.positions == range(place, place + 1)
         await explorer.press("enter")
         await explorer.until(lambda: f"answer at position {place}, [MASK]" in explorer.messages[-1])
         likely = before["output.probabilities"][place].argmax()
