@@ -81,7 +81,7 @@ def test_a_short_example_is_read_alone_whatever_fills_its_row(tmp_path, pad):
     assert [row.ids.size for row in rows] == [7, 2]
     losses = []
     for several in (rows, rows[1:]):
-        trace = made._plain(together(several, made.data.vocabulary.pad_id))
+        trace = made._trace(together(several, made.data.vocabulary.pad_id))
         losses.append(trace.array(trace.program.logits)[-1, :2])
     assert np.allclose(losses[0], losses[1], atol=1e-5)
 

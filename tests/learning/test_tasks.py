@@ -10,7 +10,7 @@ from refusing import refuses
 from runs import small, text_file
 
 from tui_transformer.errors import InputError
-from tui_transformer.learning.data import Data, Order, lines_of, read_data, split, together, vocabulary_for
+from tui_transformer.learning.data import Data, lines_of, read_data, split, together, vocabulary_for
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import TASKS, Row, draw_masked, task_of
 from tui_transformer.text.dispatch import tokenizer_for
@@ -160,12 +160,18 @@ def test_rows_are_padded_to_the_longest_and_two_sequences_apart():
 
 
 def test_every_epoch_has_every_example_once_in_an_order_of_its_own_by_the_seed_alone():
-    order = Order(10, 4, seed=1)
-    epochs = [np.concatenate([order.examples(3 * epoch + i) for i in range(3)]) for epoch in range(3)]
+    words = Vocabulary("v", ("[UNK]",), 0, "words", None)
+
+    def drawn(number: int, *, seed: int = 1, count: int = 10, batch: int = 4) -> list[int]:
+        settings = Settings("next-word", "", validation=0, batch=batch, seed=seed)
+        data = Data(task_of("next-word"), settings, words, [row(i) for i in range(count)])
+        return data.batch(number).ids[:, 0].tolist()
+
+    epochs = [[*drawn(first), *drawn(first + 1), *drawn(first + 2)] for first in (0, 3, 6)]
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert np.array_equal(Order(10, 4, 1).examples(7), order.examples(7))
-    assert not np.array_equal(Order(1000, 400, 1).examples(0), Order(1000, 400, 2).examples(0))
+    assert drawn(7) == drawn(7)
+    assert drawn(0, count=1000, batch=400) != drawn(0, seed=2, count=1000, batch=400)
 
 
 def test_some_examples_are_held_out_of_a_whole_text_its_end():

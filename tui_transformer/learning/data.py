@@ -50,14 +50,16 @@ class Data:
         """The places of the examples for training and for validation."""
         return split(len(self.rows), self.settings.validation, self.settings.seed, whole=self.task.whole)
 
-    @cached_property
-    def order(self) -> Order:
-        """The order of the training's examples."""
-        return Order(len(self.parts[0]), self.settings.batch, self.settings.seed)
+    @property
+    def per_epoch(self) -> int:
+        """Batches of the training an epoch; the last of them may have fewer examples."""
+        return -(-len(self.parts[0]) // self.settings.batch)
 
     def batch(self, number: int) -> Batch:
-        """A batch of the training, counted from 0 through all epochs."""
-        return self._batch(self.parts[0][self.order.examples(number)], number)
+        """A batch of the training, counted from 0 through all epochs, each in an order of its own, from the seed."""
+        size, (epoch, place) = self.settings.batch, divmod(number, self.per_epoch)
+        order = np.random.default_rng((self.settings.seed, epoch)).permutation(len(self.parts[0]))
+        return self._batch(self.parts[0][order[place * size : (place + 1) * size]], number)
 
     def validation(self) -> Iterator[Batch]:
         """The batches of the validation, the same each time."""
@@ -177,29 +179,6 @@ def _padded(rows: Sequence[Host], value: int) -> Host:
     for i, row in enumerate(rows):
         result[i, : row.size] = row
     return result
-
-
-@dataclass(frozen=True)
-class Order:
-    """The order of examples: a permutation of its own for every epoch, from the seed, so that nothing is remembered.
-
-    The last batch of an epoch may have fewer examples.
-    """
-
-    count: int
-    batch: int
-    seed: int
-
-    @property
-    def per_epoch(self) -> int:
-        """Batches an epoch."""
-        return -(-self.count // self.batch)
-
-    def examples(self, number: int) -> Host:
-        """The examples of a batch, which are counted through all epochs from 0."""
-        epoch, place = divmod(number, self.per_epoch)
-        order = np.random.default_rng((self.seed, epoch)).permutation(self.count)
-        return order[place * self.batch : (place + 1) * self.batch]
 
 
 def split(count: int, share: float, seed: int, *, whole: bool) -> tuple[Host, Host]:

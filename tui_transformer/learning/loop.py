@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +29,6 @@ from tui_transformer.learning.optimizers import (
     clip,
     layer_norms,
     layer_of,
-    norm,
     squares,
 )
 from tui_transformer.learning.settings import Settings
@@ -43,6 +42,9 @@ from tui_transformer.text.dispatch import load_vocabulary
 
 State = dict[str, dict[str, Array]]
 """Weight → what the optimiser keeps for it."""
+
+TOGETHER = 6
+"""Arrays as large as the largest step that are there at once besides what is kept: gradients, scratch, logits."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,20 @@ class Trainer:
 
     @cached_property
     def memory(self) -> int:
-        """Bytes that a step takes at most."""
+        """Bytes that a step takes at most: what the backward pass reads, work space, weights, gradients and state."""
         length = min(self.settings.length, self.model.config.max_length)
-        program = self.model.program(length, length)
-        batch = min(self.settings.batch, self.data.order.count)
-        return step_bytes(program, batch, len(self.optimizer.slots), self.model.backend.dtype.itemsize)
+        program, item = self.model.program(length, length), self.model.backend.dtype.itemsize
+
+        def cells(*names: str) -> int:
+            return sum(math.prod(program.shape(name)) for name in names)
+
+        largest = max(cells(name) for name in program.by_name if name != "output.probabilities")
+        examples = min(self.settings.batch, len(self.data.parts[0]))
+        made = (cells(*kept_for_backward(program)) + TOGETHER * largest) * examples * item
+        idle = min(FREE_LIMIT, made)  # lies ready to be used again
+        # Weights, their gradients and the sum of these, and one more while an optimiser works on a weight.
+        arrays = 3 + len(self.optimizer.slots)
+        return made + idle + (program.weight_count() * arrays + max(map(cells, program.weights))) * item
 
     def rate(self, step: int) -> float:
         """The learning rate of a step."""
@@ -154,7 +165,7 @@ class Trainer:
         batches = [(number, self.data.batch(number)) for number in range(first, first + self.settings.accumulate)]
         loss, gradients = self._gradients(batches)
         sums = squares(gradients)
-        length = norm(sums)
+        length = math.sqrt(sum(sums.values()))
         if not math.isfinite(loss.mean + length):
             raise self._broken(batches, loss.mean)
         if self.settings.clip:
@@ -164,7 +175,7 @@ class Trainer:
         self.step += 1
         return Record(
             step=self.step,
-            epoch=self.step * self.settings.accumulate / self.data.order.per_epoch,
+            epoch=self.step * self.settings.accumulate / self.data.per_epoch,
             loss=loss.mean,
             accuracy=loss.accuracy,
             learning_rate=rate,
@@ -179,7 +190,7 @@ class Trainer:
         total = sum(batch.counted for _, batch in batches)
         mean, right, sums = 0.0, 0, dict[str, Array]()
         for number, batch in batches:
-            trace = self._trace(number, batch)
+            trace = self._trace(batch, number)
             loss, gradients = weight_gradients(trace, batch.targets, self.settings.label_smoothing, total)
             mean, right = mean + loss.mean, right + loss.right
             for name, gradient in gradients.items():
@@ -189,13 +200,12 @@ class Trainer:
                     sums[name] = gradient
         return Loss(mean, right, total), sums
 
-    def _trace(self, number: int, batch: Batch) -> Trace:
-        return with_dropout(self._plain(batch), self.settings.dropout, self.settings.seed, number)
-
-    def _plain(self, batch: Batch) -> Trace:
+    def _trace(self, batch: Batch, number: int | None = None) -> Trace:
+        """The pass over a batch; over one of the training, which has a number, with dropout."""
         mask = None if self.data.task.architecture == "decoder" else batch.mask  # there nothing sees padding at the end
         decoder_ids = cast("Any", batch.decoder_ids)
-        return self.model.trace(ids=cast("Any", batch.ids), mask=mask, decoder_ids=decoder_ids, budget=0)
+        trace = self.model.trace(ids=cast("Any", batch.ids), mask=mask, decoder_ids=decoder_ids, budget=0)
+        return trace if number is None else with_dropout(trace, self.settings.dropout, self.settings.seed, number)
 
     def update(self, gradients: Mapping[str, Array], rate: float) -> None:
         """Change the weights; only matrices and embeddings decay."""
@@ -205,7 +215,7 @@ class Trainer:
 
     def _broken(self, batches: list[tuple[int, Batch]], loss: float) -> InputError:
         """The message where a number is NaN or infinity."""
-        places = (where_it_began(self._trace(number, batch), batch.targets) for number, batch in batches)
+        places = (where_it_began(self._trace(batch, number), batch.targets) for number, batch in batches)
         last = "the norm of all gradients" if math.isfinite(loss) else "the loss"  # of finite ones its square
         place = next((place for place in places if place != "the loss"), last)
         advice = "use a smaller --learning-rate, more --warm-up, or --clip"
@@ -215,7 +225,7 @@ class Trainer:
         """Measure on the examples that are not learned from, without dropout; None where there are none."""
         loss = right = counted = whole = examples = 0.0
         for batch in self.data.validation():
-            trace = self._plain(batch)
+            trace = self._trace(batch)
             of_batch, _ = cross_entropy(trace.backend, trace.array(trace.program.logits), batch.targets)
             loss += of_batch.mean * of_batch.counted
             right += of_batch.right
@@ -223,28 +233,6 @@ class Trainer:
             whole += of_batch.whole
             examples += len(batch.targets)
         return Measured(loss / counted, right / counted, int(counted), whole / examples) if counted else None
-
-
-TOGETHER = 6
-"""Arrays as large as the largest step that are there at once besides what is kept: gradients, scratch, logits."""
-
-
-def step_bytes(program: Program, batch: int, slots: int, item: int) -> int:
-    """Bytes that a step takes at most: what is kept for the backward pass, work space, weights, gradients and state.
-
-    The program is that of one example of the greatest length; an optimiser keeps `slots` arrays for every weight, and a
-    number takes `item` bytes.
-    """
-    kept = _cells(program, kept_for_backward(program))
-    largest = max(_cells(program, [name]) for name in (*program.by_name,) if name != "output.probabilities")
-    idle = min(FREE_LIMIT, (kept + TOGETHER * largest) * batch * item)  # lies ready to be used again
-    # Weights, their gradients and the sum of these, and one more while an optimiser works on a weight.
-    weights = program.weight_count() * (3 + slots) + max(_cells(program, [name]) for name in program.weights)
-    return (kept + TOGETHER * largest) * batch * item + weights * item + idle
-
-
-def _cells(program: Program, names: Iterable[str]) -> int:
-    return sum(math.prod(program.shape(name)) for name in names)
 
 
 def where_it_began(trace: Trace, targets: Host) -> str:
@@ -319,7 +307,15 @@ SIZES: dict[str, Any] = {"d_model": 128, "heads": 4, "layers": 2, "norm": "pre",
 
 def new_trainer(settings: Settings, lines: Sequence[str]) -> Trainer:
     """A trainer at step 0; InputError where settings, text and model do not go together."""
-    model = _existing(settings) if settings.model else _new(settings, lines)
+    if not settings.model:
+        return trainer(settings, _new(settings, lines), lines)
+    if settings.sizes:
+        raise UsageError(f"{', '.join(settings.sizes)}: the sizes of {settings.model} are in its folder")
+    if settings.vectors or settings.embedding != NORMAL:
+        given = "vectors" if settings.vectors else "embedding"
+        raise UsageError(f"--{given}: the embedding of {settings.model} is in its folder")
+    vocabulary = settings.vocab or None
+    model = Model.load(settings.model, vocabulary=vocabulary, device=settings.device, dtype=settings.dtype)
     return trainer(settings, model, lines)
 
 
@@ -348,16 +344,6 @@ _KINDS = {
     "decoder": "a decoder, in which no token sees a later one",
     "encoder-decoder": "an encoder-decoder",
 }
-
-
-def _existing(settings: Settings) -> Model:
-    if settings.sizes:
-        raise UsageError(f"{', '.join(settings.sizes)}: the sizes of {settings.model} are in its folder")
-    if settings.vectors or settings.embedding != NORMAL:
-        given = "vectors" if settings.vectors else "embedding"
-        raise UsageError(f"--{given}: the embedding of {settings.model} is in its folder")
-    vocabulary = settings.vocab or None
-    return Model.load(settings.model, vocabulary=vocabulary, device=settings.device, dtype=settings.dtype)
 
 
 def _new(settings: Settings, lines: Sequence[str]) -> Model:

@@ -116,11 +116,6 @@ def squares(gradients: Mapping[str, Array]) -> dict[str, float]:
     return {name: float((flat := gradient.reshape(-1)) @ flat) for name, gradient in gradients.items()}
 
 
-def norm(sums: Mapping[str, float]) -> float:
-    """√ of the sum of all squares: the global norm."""
-    return math.sqrt(sum(sums.values()))
-
-
 def layer_norms(sums: Mapping[str, float]) -> dict[str, float]:
     """The norm of the gradients of each layer: of `decoder.0`, of `embedding`."""
     layers: dict[str, float] = {}

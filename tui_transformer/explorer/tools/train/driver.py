@@ -208,7 +208,7 @@ class Training:
         if self.run is None:
             return
         trainer, step = self.run.trainer, self.run.trainer.step
-        seen = step * trainer.settings.accumulate / trainer.data.order.per_epoch
+        seen = step * trainer.settings.accumulate / trainer.data.per_epoch
         rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(step + 1)}
         self._say(step=step, steps=trainer.settings.steps, saved=self.run.saved, seen=seen, **rates, **changes)
 
