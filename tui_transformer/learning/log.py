@@ -8,7 +8,6 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_there, write_whole
@@ -19,14 +18,6 @@ COLUMNS = (
     "step", "epoch", "loss", "accuracy", "learning_rate", "gradient_norm", "tokens_per_second",
     "validation_loss", "validation_accuracy", "validation_perplexity", "epoch_loss", "epoch_accuracy",
 )  # fmt: skip
-
-
-def fields_of(record: Record, measured: Measured | None, epoch: Epoch | None = None) -> dict[str, Any]:
-    """The values of a line by column; validation only where it was done, an epoch's means where the step ends it."""
-    values: dict[str, Any] = {name: getattr(record, name) for name in COLUMNS[:7]}
-    validation = ("loss", "accuracy", "perplexity")
-    values |= {f"validation_{name}": getattr(measured, name) if measured else None for name in validation}
-    return values | {f"epoch_{name}": getattr(epoch, name) if epoch else None for name in ("loss", "accuracy")}
 
 
 FORMATS = (".csv", ".jsonl")
@@ -64,7 +55,10 @@ class Log:
         InputError where it cannot be written; the file ends with a whole line.
         """
         self.epoch = self._epochs.add(record.step, record.epoch, record.loss, record.accuracy)
-        fields, line = fields_of(record, measured, self.epoch), io.StringIO()
+        fields, line = {name: getattr(record, name) for name in COLUMNS[:7]}, io.StringIO()
+        for name in COLUMNS[7:]:  # without a value where nothing was measured, or no epoch ended
+            of, _, what = name.partition("_")
+            fields[name] = getattr(measured if of == "validation" else self.epoch, what, None)
         if self.path.suffix == ".csv":
             csv.writer(line, lineterminator="\n").writerow(fields.values())
         else:

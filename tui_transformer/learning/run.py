@@ -147,7 +147,10 @@ class Run:
             else:
                 write_checkpoint(place, self.trainer)
                 publish(place, self.folder)
-                drop_states(self.folder)
+                able = [path for path in checkpoints(self.folder) if (path / STATE).exists()]
+                for path in able[:-KEPT_STATES]:  # older ones stay as models
+                    (path / STATE).unlink(missing_ok=True)  # first: without it the checkpoint is not gone on from
+                    (path / ARRAYS).unlink(missing_ok=True)
         except (OSError, InputError) as error:
             whole = "no checkpoint was written before" if self.saved is None else f"that of step {self.saved} is whole"
             cause = error if isinstance(error, OSError) else error.__cause__  # the temporary name tells nobody anything
@@ -291,14 +294,6 @@ def publish(place: Path, folder: Path) -> None:
             shutil.copyfile(path, temporary)
         temporary.replace(top)
     _flush(folder)
-
-
-def drop_states(folder: Path) -> None:
-    """Old checkpoints stay as models; what only going on needs is removed."""
-    able = [path for path in checkpoints(folder) if (path / STATE).exists()]
-    for path in able[:-KEPT_STATES]:
-        (path / STATE).unlink(missing_ok=True)  # first: without it the checkpoint is no longer gone on from
-        (path / ARRAYS).unlink(missing_ok=True)
 
 
 def _flush(folder: Path) -> None:
