@@ -101,19 +101,15 @@ def make_features(name: str, folder: Path) -> None:
         *(f'{key} = "{value}"' for key, value in told.items() if key != "dictionary"),
     )
     write_whole(folder / ABOUT, "".join(f"{line}\n" for line in lines).encode())
-    write_labels(name, folder)
-    target = HERE / name / OWN
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(folder, target)
-
-
-def write_labels(name: str, folder: Path) -> None:
-    """Say of every feature where it is strongest in new lines of the model's text."""
+    # Of every feature, where it is strongest in new lines of the model's text.
     model, file = Model.load(name, device="cpu"), io.StringIO(newline="")
     at = DICTIONARIES[name][DICTIONARIES[name].index("--at") + 1]
     found = examples(model, Features.load(folder), at, lines_of(name, LABELLED, NEW_SEED))
     csv.writer(file, lineterminator="\n").writerows([("feature", "label"), *enumerate(found)])
     write_whole(folder / LABELS, file.getvalue().encode())
+    target = HERE / name / OWN
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(folder, target)
 
 
 def measure(name: str, model: Model, count: int = NEW_LINES, seed: int = NEW_SEED) -> Measured:
