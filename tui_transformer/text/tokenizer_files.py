@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field
@@ -84,15 +83,15 @@ class PieceVocabulary(Vocabulary):
 
 
 @dataclass(frozen=True)
-class RustTokenizer(ABC):
-    """Splits text by the library, with the tokens that its post-processor adds."""
+class PieceTokenizer:
+    """Splits text as the tokenizer's file says, by the library, with the tokens that its post-processor adds."""
 
     vocabulary: Vocabulary
 
-    @property
-    @abstractmethod
+    @cached_property
     def rust(self) -> tokenizers.Tokenizer:
-        """The tokenizer of the library."""
+        """The tokenizer of the library: that of the file."""
+        return cast("PieceVocabulary", self.vocabulary).rust
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added at its end."""
@@ -141,23 +140,11 @@ def with_spaces(text: str, offsets: Sequence[tuple[int, int]], own: Sequence[int
     return places
 
 
-@dataclass(frozen=True)
-class PieceTokenizer(RustTokenizer):
-    """Splits text as the tokenizer's file says."""
-
-    vocabulary: PieceVocabulary
-
-    @property
-    def rust(self) -> tokenizers.Tokenizer:
-        """That of the file."""
-        return self.vocabulary.rust
-
-
 _WORD = re.compile(r"[^\W_]\S*")
 
 
 @dataclass(frozen=True)
-class WordPieceTokenizer(RustTokenizer):
+class WordPieceTokenizer(PieceTokenizer):
     """BERT's word pieces (Devlin et al. 2019), from a list of them.
 
     The text is cleaned, lower-cased and stripped of accents, unless the vocabulary itself has capitals, and split at
