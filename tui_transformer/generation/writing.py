@@ -310,7 +310,7 @@ class Writer:
         trace = self.model.trace_after(
             cache.arrays, cache.length, *self._inputs(state.ids), mask=self.mask, budget=budget
         )
-        return self._edited(trace, cache.length)
+        return trace.edited(of_pass(self.edits, trace.program, cache.length))
 
     def cache_shapes(self, length: int) -> Mapping[str, Shape]:
         """The shapes of keys and values of so many tokens: g × tokens × d_k."""
@@ -361,16 +361,13 @@ class Writer:
             logits, arrays = self._step.run(givens, cache.arrays, self._rooms, before)
         else:
             trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
-            logits, arrays = last_logits(self._edited(trace, cache.length), before)
+            logits, arrays = last_logits(trace.edited(of_pass(self.edits, trace.program, cache.length)), before)
         keeps = self.settings.use_cache and not self.why_unkept(len(ids))
         self.cache, self._ids = (Cache(arrays, len(ids)), ids) if keeps else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try dtype float64")
         return row
-
-    def _edited(self, trace: Trace, past: int) -> Trace:
-        return trace.edited(of_pass(self.edits, trace.program, past))
 
     @cached_property
     def _step(self) -> OneToken:
