@@ -357,14 +357,6 @@ class Place:
     grows: bool
     keys: bool
 
-    @classmethod
-    def from_name(cls, program: Program, name: str) -> Place:
-        """Of a step or weight of a model that writes."""
-        axes = program.axes(name)
-        written = program.axes(program.logits)[-2].sequence
-        grows = name not in program.weights and len(axes) > 1 and axes[-2].sequence == written
-        return cls(name, grows, axes[-1].name == "key")
-
     def changed(self, change: Change, shape: Shape, past: int) -> Change | None:
         """A change in a pass of whose tokens `past` are kept from before; None where it changes nothing in it.
 
@@ -384,8 +376,13 @@ class Place:
 
 def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change, Place], ...]:
     """Changes, by the own names of steps, with their places; not those of what a pass leaves out, as an encoder."""
-    here = (change for change in changes if change.name in program.by_name or change.name in program.weights)
-    return tuple((change, Place.from_name(program, change.name)) for change in here)
+    found = list[tuple[Change, Place]]()
+    for change in changes:
+        if change.name in program.by_name or change.name in program.weights:
+            axes, written = program.axes(change.name), program.axes(program.logits)[-2].sequence
+            grows = change.name not in program.weights and len(axes) > 1 and axes[-2].sequence == written
+            found.append((change, Place(change.name, grows, axes[-1].name == "key")))
+    return tuple(found)
 
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:

@@ -343,7 +343,7 @@ class Trace(Mapping[str, Host]):
 
     def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
         origin = self.base or self
-        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in single(edits, self.program)))
+        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
         budget = origin.budget if budget is None else budget
         edits = tuple(with_means(placed, origin))
         return replace(origin, givens=givens, budget=budget, edits=edits, base=origin, _held={})

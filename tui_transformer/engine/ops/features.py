@@ -8,28 +8,17 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Operand, Source, Sum, Value, Working, added, product
+from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
 from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)
-class ByFeature(Op):
-    """A function of a feature's pre-activation and of numbers that the feature has of its own.
+class Jump(Op):
+    """z where z > θ, else 0: below 0 too, where θ is. Inputs: z (n × features), θ (features)."""
 
-    Inputs: z (n × features), then vectors (features).
-    """
-
-    signed = False
     along = ((0, 1), (-1,))
-
-
-@dataclass(frozen=True)
-class Jump(ByFeature):
-    """z where z > θ, else 0: below 0 too, where θ is. Inputs: z, θ."""
-
-    signed = True
     undone_from = (0, 1)
     chain = ("∂y where z > θ, else 0", "")
     definition = "z where z > θ, else 0"
@@ -72,12 +61,14 @@ class JumpRelu(Jump):
 
 
 @dataclass(frozen=True)
-class GatedRelu(ByFeature):
+class GatedRelu(Op):
     """max(z e^r + b, 0) where z + g > 0, else 0 (Rajamanoharan et al. 2024, arXiv 2404.16014, §3.2).
 
-    Inputs: z, g, r, b: whether a feature is active, and how strongly, are two questions.
+    Inputs: z (n × features), g, r, b (features): whether a feature is active, and how strongly, are two questions.
     """
 
+    signed = False
+    along = ((0, 1), (-1,))
     undone_from = (0, 1, 2, 3)
     chain = ("∂y e^r where y > 0, else 0", "", "∂y z e^r where y > 0, over the rows", "∂y where y > 0, over the rows")
     definition = "max(z e^r + b, 0) where z + g > 0, else 0"
@@ -164,7 +155,10 @@ class Largest(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row = inputs[0].factor(index[0], None)
-        z, last = row.operand(index[-1]), self._smallest(row, index[-1])
+        size = len(row.values) // self.groups
+        start = index[-1] // size * size
+        order = np.argsort(-row.values[start : start + size], kind="stable")
+        z, last = row.operand(index[-1]), row.operand(start + int(order[min(self.count, size) - 1]))
         is_taken = bool(self._taken(EXACT, row.values[None])[0, index[-1]])
         note = f"the smallest of {self.count} that are taken" if self.groups == 1 else "the largest of its group"
         items = (z.called("z"), last.called("least", note))
@@ -175,12 +169,6 @@ class Largest(Op):
         is_taken = bool(self._taken(EXACT, row.values[None])[0, index[-1]])
         note = "it is one of the largest" if is_taken else "it is none of the largest above 0"
         return passed_on(gradient.operand(*index), float(is_taken), "· slope", note, row.operand(index[-1]))
-
-    def _smallest(self, row: Factor, feature: int) -> Operand:
-        size = len(row.values) // self.groups
-        start = feature // size * size
-        group = row.values[start : start + size]
-        return row.operand(start + int(np.argsort(-group, kind="stable")[min(self.count, size) - 1]))
 
     def flops(self, *inputs: Axes) -> int:
         return (3 + math.ceil(math.log2(self.count + 1))) * super().flops(*inputs)
