@@ -5,14 +5,12 @@ Everything is done on the host in float64. Where two tokens are equally likely, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import is_number, is_whole, shown
+from tui_transformer.model.checks import Check, checked, is_number, is_whole, whole_number
 from tui_transformer.records import dataclass
 
 LARGEST_TEMPERATURE = 1e6
@@ -38,9 +36,8 @@ class Settings:
     use_cache: bool = True
 
     def __post_init__(self) -> None:
-        for name, (right, what) in _CHECKS.items():
-            if not right(getattr(self, name)):
-                raise UsageError(f"{name} {shown(getattr(self, name))} is not {what}")
+        for name, check in _CHECKS.items():
+            check(name, getattr(self, name))
 
     @property
     def draws(self) -> bool:
@@ -48,15 +45,15 @@ class Settings:
         return not self.greedy and self.temperature > 0
 
 
-_CHECKS: Mapping[str, tuple[Callable[..., bool], str]] = {
-    "temperature": (
+_CHECKS: Mapping[str, Check] = {
+    "temperature": checked(
         lambda value: is_number(value, above=-1.0) and 0 <= value <= LARGEST_TEMPERATURE,
-        f"a number from 0 to {LARGEST_TEMPERATURE:,.0f}",
+        f"is not a number from 0 to {LARGEST_TEMPERATURE:,.0f}",
     ),
-    "top_k": (is_whole, "a whole number from 0 (0 for all tokens)"),
-    "top_p": (lambda value: is_number(value) and value <= 1, "above 0 and at most 1"),
-    "seed": (is_whole, "a whole number from 0"),
-    "max_new_tokens": (partial(is_whole, smallest=1), "a whole number from 1"),
+    "top_k": checked(is_whole, "is not a whole number from 0 (0 for all tokens)"),
+    "top_p": checked(lambda value: is_number(value) and value <= 1, "is not above 0 and at most 1"),
+    "seed": whole_number,
+    "max_new_tokens": checked(lambda value: is_whole(value, smallest=1), "is not a whole number from 1"),
 }
 
 
