@@ -17,8 +17,8 @@ from op_cases import BATCH, CASES, SHARE, Case, Given
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import slices, within
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.explanation import Sum, Value, Working, equation_of
-from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.explanation import Sum, Value, Working
+from tui_transformer.engine.number_format import equation_of, spoken
 from tui_transformer.engine.ops.base import RESULT
 
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")

@@ -1,15 +1,13 @@
-"""How one cell was made: the terms, in data that the screen and the commands both show, and their equation."""
+"""How one cell was made: the terms, in data that the screen and the commands both show."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from tui_transformer.engine.axis import Region, Shape
-from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.records import dataclass
 
 Index = tuple[int, ...]
@@ -172,47 +170,3 @@ def product(title: str, *factors: Factor) -> Sum:
     for factor in factors:
         contributions = contributions * factor.values
     return Sum(title, factors, contributions)
-
-
-CLOSE = 1e-9
-"""How far the items may miss the result, next to its size, to be taken for what gives it."""
-
-_SIGNS = ("+", "−", "·", "÷")
-
-
-def equation_of(working: Working) -> str:
-    """`e^(6.943 − 6.943) ÷ 1.0115 = 0.98859`; "" where the items do not say how they give the result."""
-    left = working.equation or _joined(working)
-    return f"{left} = {spoken(working.result)}" if left else ""
-
-
-def _joined(working: Working) -> str:
-    """The items one after the other, each with the sign that its symbol begins with."""
-    first, *others = working.items
-    if isinstance(first, Sum) and not others:
-        count = len(first)
-        shown = [_term(first, k) for k in (range(count) if count <= 2 else (0, count - 1))]
-        return (" + … + " if count > 2 else " + ").join(shown)
-    value = _number(first)
-    text = spoken(value)
-    for item in others:
-        sign, number = ("" if isinstance(item, Sum) else item.symbol[:1]), _number(item)
-        if sign not in _SIGNS or not sign:
-            return ""
-        text = f"({text})" if sign in "·÷" and any(f" {low} " in text for low in "+−") else text
-        text += f" {sign} {bracketed(number)}"
-        value = {"+": value + number, "−": value - number, "·": value * number, "÷": value / (number or math.nan)}[sign]
-    return text if value == working.result or math.isclose(value, working.result, rel_tol=CLOSE, abs_tol=CLOSE) else ""
-
-
-def _number(item: Sum | Value) -> float:
-    return item.total if isinstance(item, Sum) else item.value
-
-
-def _term(total: Sum, k: int) -> str:
-    """A term as the product of its factors, where it is that."""
-    factors = [float(factor.values[k]) for factor in total.factors]
-    contribution = float(total.contributions[k])
-    if len(factors) > 1 and math.isclose(math.prod(factors), contribution, rel_tol=1e-6, abs_tol=1e-12):
-        return " · ".join(map(bracketed, factors))
-    return bracketed(contribution)

@@ -10,9 +10,9 @@ import numpy as np
 from tui_transformer.engine.axis import Region, slices, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import changes_of
-from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working, equation_of
+from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
-from tui_transformer.engine.number_format import bracketed, spoken
+from tui_transformer.engine.number_format import bracketed, equation_of, spoken
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import Step, check_index
 from tui_transformer.engine.trace import Trace

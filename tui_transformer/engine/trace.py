@@ -17,9 +17,10 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.compact import StoredMatrix, dense, some_of
 from tui_transformer.engine.computation import Computation, Watch
 from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence, single, with_means
-from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
+from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
 from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.names import find
+from tui_transformer.engine.number_format import equation_of
 from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
 from tui_transformer.engine.weights import Weights
@@ -267,10 +268,7 @@ class Trace(Mapping[str, Host]):
     ) -> Explanation:
         """How one cell was made: see `explain_cell`. `head` only where the step has heads."""
         axes = len(self.program.axes(self.program.named(name)))
-        if axes == 3 and head is None:
-            head = 0
-        index = {1: (row,), 2: (row, column), 3: (head or 0, row, column)}[axes]
-        return self.explain_cell(name, index, item)
+        return self.explain_cell(name, {1: (row,), 2: (row, column), 3: (head or 0, row, column)}[axes], item)
 
     @np.errstate(all="ignore")
     def explain_cell(self, name: str, index: Index, item: int | None = None) -> Explanation:
