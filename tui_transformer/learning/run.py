@@ -37,6 +37,8 @@ from tui_transformer.text.files import shown_path
 
 CHECKPOINTS = "checkpoints"
 STATE, ARRAYS = "state.json", "state.safetensors"
+SAVES = 20
+"""Checkpoints of a run, where nothing else is said."""
 KEPT_STATES = 2
 """Checkpoints that can be gone on from; older ones are models only."""
 
@@ -122,9 +124,9 @@ class Run:
         Raises:
             InputError: The step breaks off with NaN, or a file cannot be written.
         """
-        trainer = self.trainer
+        trainer, settings = self.trainer, self.trainer.settings
         record, measured = trainer.advance(), None
-        due = trainer.done or record.step % trainer.settings.between_saves == 0
+        due = trainer.done or record.step % (settings.save_every or max(10, -(-settings.steps // SAVES))) == 0
         if due:
             validating()
             measured = trainer.validate()

@@ -22,8 +22,6 @@ from tui_transformer.text.vocabulary_rules import CASES, SPLITS
 
 UNITS = ("words", "characters", "bpe")
 MOST = 1 << 40
-SAVES = 20
-"""Checkpoints of a run, where nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,6 @@ class Settings:
     def decay(self) -> float:
         """λ of the weight decay."""
         return OPTIMIZERS[self.optimizer].usual_decay if self.weight_decay is None else self.weight_decay
-
-    @property
-    def between_saves(self) -> int:
-        """Steps between checkpoints."""
-        return self.save_every or max(10, -(-self.steps // SAVES))
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Settings:

@@ -189,10 +189,8 @@ def labels(lines: Lines) -> tuple[str, ...]:
     for label in different:
         if len(label.split()) > 1:
             raise InputError(f"label {label[:60]!r} has spaces: write it as one word, as in question_or_order")
-    if len(different) < 2:
-        raise InputError(
-            f"every line has the label {different[0]!r}: there is nothing to tell apart" if different else "empty"
-        )
+    if len(different) == 1:
+        raise InputError(f"every line has the label {different[0]!r}: there is nothing to tell apart")
     return different
 
 
