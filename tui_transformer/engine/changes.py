@@ -139,8 +139,11 @@ class _Part:
         return region
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        place = inside(self.region, region)
-        array[place] = self._new(array[place], self._values(backend, region))
+        place, values = inside(self.region, region), self.values
+        if np.ndim(values):
+            whole: Array = np.broadcast_to(np.asarray(values), tuple(map(len, self.region)))
+            values = np.ascontiguousarray(whole[inside(region, self.region)])
+        array[place] = self._new(array[place], backend.floats(values))
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         """As cells go forward: right where a symmetric matrix makes the new ones, as scaling and projecting do."""
@@ -148,13 +151,6 @@ class _Part:
 
     def _new(self, old: Array, values: Array) -> Array:
         raise NotImplementedError
-
-    def _values(self, backend: Backend, region: Region) -> Array:
-        """The values of the cells that are in a region."""
-        if np.ndim(self.values) == 0:
-            return backend.floats(self.values)
-        whole: Array = np.broadcast_to(np.asarray(self.values), tuple(map(len, self.region)))
-        return backend.floats(np.ascontiguousarray(whole[inside(region, self.region)]))
 
     def after(self, past: int, length: int) -> Self | None:
         """The same for a pass of the last `length` rows, with `past` before them; None where it changes none of them.
@@ -321,20 +317,15 @@ def standing(program: Program, change: Change) -> Change:
 def is_of_any_text(program: Program, change: Change) -> bool:
     """Whether a change of a step is meant for texts of every length: it names no token, and has no value for each."""
     if isinstance(change, Ablate):
-        return _covers_rows(program, change)
+        if len(axes := program.axes(change.name)) < 2:
+            return False
+        *heads, rows, columns = (part == range(axis.size) for part, axis in zip(change.region, axes, strict=True))
+        # of a single token, whose row is all rows, only where the rest of the region says that it is not the token
+        return rows and (columns or not axes[-1].sequence) and (axes[-2].size > 1 or not all((*heads, columns)))
     if not isinstance(change, _Part) or change.rows is not None or _rows(change) > 1:
         return False
-    of_tokens = program.axes(change.name)[-1].sequence
-    return not of_tokens or (change.columns is None and np.ndim(change.values) == 0)
-
-
-def _covers_rows(program: Program, change: Ablate) -> bool:
-    """Of a single token, whose row is all rows, only where the rest of the region says that it is not the token."""
-    axes = program.axes(change.name)
-    if len(axes) < 2:
-        return False
-    *heads, rows, columns = (part == range(axis.size) for part, axis in zip(change.region, axes, strict=True))
-    return rows and (columns or not axes[-1].sequence) and (axes[-2].size > 1 or not all((*heads, columns)))
+    alike = change.columns is None and np.ndim(change.values) == 0
+    return alike or not program.axes(change.name)[-1].sequence
 
 
 def over_all(change: Change, program: Program, other: Program) -> Change:

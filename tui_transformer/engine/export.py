@@ -71,7 +71,9 @@ def html_of(title: str, steps: Sequence[tuple[Step, Host | None]]) -> str:
         cells[at] = line
     rows, room = "", LARGEST // 2 - 500
     for at, line in sorted(cells.items()):
-        pictures = _pictures(steps[at][1])
+        value = steps[at][1]  # of a batch the first sentence, every head apart
+        matrices = () if value is None else value[0][:HEADS] if value.ndim > 3 else (np.atleast_2d(value[0]),)
+        pictures = "".join(map(heat_map, matrices))
         if len(pictures) > room:
             pictures = "…"
         room -= len(pictures)
@@ -82,13 +84,6 @@ def html_of(title: str, steps: Sequence[tuple[Step, Host | None]]) -> str:
 
 def _row(kind: str, *cells: str) -> str:
     return "<tr>" + "".join(f"<{kind} style='text-align:left'>{cell}</{kind}>" for cell in cells) + "</tr>"
-
-
-def _pictures(value: Host | None) -> str:
-    """The first sentence of a batch, every head apart; "" where there are no values."""
-    if value is None:
-        return ""
-    return "".join(map(heat_map, value[0][:HEADS] if value.ndim > 3 else [np.atleast_2d(value[0])]))
 
 
 def heat_map(matrix: Host) -> str:

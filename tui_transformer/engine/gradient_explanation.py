@@ -146,17 +146,14 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
     output = before.source(step.name, item, math.inf)
     sources = [trace.source(source, item, math.inf) for source in step.inputs]
     working = step.op.explain_backward(index, toward, gradient, output, *sources)
-    return working or _by_backward(before, step, toward, index, gradient, item)
-
-
-def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: Source, item: int) -> Working:
-    """Gradient from the backward pass itself, for an operation that does not write its terms out."""
-    weights = trace.program.weights
-    arrays = trace.arrays((step.name, *step.inputs))
-    named = zip((step.name, *step.inputs), arrays, strict=True)
-    output, *inputs = (array if name in weights else array[item : item + 1] for name, array in named)
+    if working is not None:
+        return working
+    # The operation does not write its terms out: by the backward pass itself.
+    names, weights = (step.name, *step.inputs), trace.program.weights
+    arrays = zip(names, before.arrays(names), strict=True)
+    made, *inputs = (array if name in weights else array[item : item + 1] for name, array in arrays)
     start = trace.backend.floats(gradient.read(whole(gradient.shape)))[None]
-    toward_input = step.op.backward(trace.backend, start, output, *inputs)[toward]
+    toward_input = step.op.backward(trace.backend, start, made, *inputs)[toward]
     if toward_input is None:
         raise ValueError(f"{step.name} passes no gradient to {step.inputs[toward]}")
     cell = float(toward_input[index if step.inputs[toward] in weights else (0, *index)])

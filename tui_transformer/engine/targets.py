@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from tui_transformer.engine.axis import whole
+from tui_transformer.engine.axis import slices, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate, Change
@@ -61,7 +61,14 @@ class Target:
                 if self.number >= count:
                     raise InputError(f"{name} has no {kind.name} {self.number}: use 0 to {count - 1}")
                 region[kind.axis] = range(self.number, self.number + 1)
-            changes.append(Ablate(name, tuple(region), mean) if means is None else _to_mean(name, region, means))
+            if means is None:
+                changes.append(Ablate(name, tuple(region), mean))
+                continue
+            if name not in means:
+                raise InputError(f"there is no mean of {name}")
+            row = means[name][slices((*region[:-2], range(1), region[-1]))[1:]]
+            heads, rows, columns = [None] * (3 - len(region)) + region
+            changes.append(Set(name, row, heads, rows, columns))
         return tuple(changes)
 
     def steps(self, program: Program) -> Sequence[str]:
@@ -142,14 +149,6 @@ def _kind(name: str) -> Kind:
     if name not in KINDS:
         raise InputError(f"{name[:80]!r} is not a head, layer, position, neuron or feature: write {EXAMPLES}")
     return KINDS[name]
-
-
-def _to_mean(name: str, region: Sequence[range], means: Mapping[str, Host]) -> Set:
-    if name not in means:
-        raise InputError(f"there is no mean of {name}")
-    heads, rows, columns = [None] * (3 - len(region)) + list(region)
-    place = (*region[:-2], range(1), region[-1])
-    return Set(name, means[name][tuple(slice(part.start, part.stop) for part in place)], heads, rows, columns)
 
 
 # Where the kinds are

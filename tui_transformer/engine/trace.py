@@ -172,18 +172,13 @@ class Trace(Mapping[str, Host]):
     def __repr__(self) -> str:
         size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch
         held, full = (f"{each / 2**20:,.1f} MiB" for each in (self.held_bytes, size))
-        said = self._tokens() + (f", {len(self.edits)} edits" if self.edits else "")
+        said, ids = "no tokens", self.givens.get("input.ids")
+        if ids is not None:
+            words = " ".join(self.word(int(each)) for each in ids[0][:SHOWN_TOKENS])
+            said = "".join(c if c.isprintable() else "·" for c in words) + " …" * (ids.shape[1] > SHOWN_TOKENS)
+            said += f" ({ids.shape[0]} sentences)" if ids.shape[0] > 1 else ""
+        said += f", {len(self.edits)} edits" if self.edits else ""
         return f"<Trace of {self.title or 'a program'}: {said}; {len(self)} steps, {held} of {full} held>"
-
-    def _tokens(self) -> str:
-        """The first tokens of the first sentence, and how many sentences there are."""
-        ids = self.givens.get("input.ids")
-        if ids is None:
-            return "no tokens"
-        words = " ".join(self.word(int(each)) for each in ids[0][:SHOWN_TOKENS])
-        more = " …" if ids.shape[1] > SHOWN_TOKENS else ""
-        several = f" ({ids.shape[0]} sentences)" if ids.shape[0] > 1 else ""
-        return "".join(c if c.isprintable() else "·" for c in words) + more + several
 
     def array(self, name: str) -> Array:
         """A whole step, weight or input on the device, with its batch axis (weights have none)."""
