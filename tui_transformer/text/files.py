@@ -91,24 +91,8 @@ def lines_of(
     chunk: int = CHUNK,
 ) -> Iterator[str]:
     """The same of a file that is open, as standard input is; `name` is what messages call it."""
-    rest = ""
-    for text in _texts(file, name, read, chunk):
-        *lines, rest = (rest + text).replace("\r\n", "\n").split("\n")
-        for line in lines:
-            yield f"{line}\n"
-        while len(rest) > longest:
-            part = rest[:longest]
-            end = part.rfind(" ") + 1 or longest
-            yield rest[:end]
-            rest = rest[end:]
-    if rest:
-        yield rest
-
-
-def _texts(file: BinaryIO, name: str, read: Callable[[int], None], chunk: int) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    at, first = 0, True
-    while True:
+    decoder, at, rest, ended = codecs.getincrementaldecoder("utf-8")(), 0, "", False
+    while not ended:
         data, waiting = file.read(chunk), len(decoder.getstate()[0])
         if (nul := data.find(0)) >= 0:
             raise InputError(f"{name} is binary (byte {at + nul:,} is NUL): choose text files in UTF-8")
@@ -117,11 +101,18 @@ def _texts(file: BinaryIO, name: str, read: Callable[[int], None], chunk: int) -
         except UnicodeDecodeError as error:
             place = at - waiting + error.start
             raise InputError(f"{name} is not UTF-8 (at byte {place:,}): save it as UTF-8") from error
-        yield text.removeprefix(_BYTE_ORDER_MARK) if first else text
+        *lines, rest = (rest + (text if at else text.removeprefix(_BYTE_ORDER_MARK))).replace("\r\n", "\n").split("\n")
+        for line in lines:
+            yield f"{line}\n"
+        while len(rest) > longest:
+            part = rest[:longest]
+            end = part.rfind(" ") + 1 or longest
+            yield rest[:end]
+            rest = rest[end:]
         read(len(data))
-        at, first = at + len(data), False
-        if not data:
-            return
+        at, ended = at + len(data), not data
+    if rest:
+        yield rest
 
 
 def several_lines(lines: Iterable[str], size: int, between: str = "") -> Iterator[str]:

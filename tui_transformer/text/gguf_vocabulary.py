@@ -157,15 +157,7 @@ def _sentence_pairs(listed: _Listed) -> tokenizers.Tokenizer:
     """SentencePiece's BPE: of all neighbours the pair is merged that gives the piece of the highest score."""
     from tokenizers import Tokenizer, models
 
-    of_type = (word for word, kind in zip(listed.words, listed.types, strict=False) if kind == UNKNOWN)
-    unknown, pairs = listed.named("unknown_token_id") or next(of_type, None), _merges(listed)
-    model = models.BPE(vocab=listed.ids, merges=pairs, unk_token=unknown, fuse_unk=True, byte_fallback=True)
-    return _marked(Tokenizer(model), listed, before=not listed.file.architecture.startswith("gemma"))
-
-
-def _merges(listed: _Listed) -> list[tuple[str, str]]:
-    """Every way to put a piece together from two, the pieces of the highest score first."""
-    ranked = []
+    ranked = []  # every way to put a piece together from two
     ids, types, scores = listed.ids, listed.types, listed.file.metadata[f"{KEY}scores"]
     for number, word in enumerate(listed.words):
         if types and types[number] not in (NORMAL, USER_DEFINED):
@@ -175,7 +167,11 @@ def _merges(listed: _Listed) -> list[tuple[str, str]]:
         cuts = [(word[:at], word[at:]) for at in range(1, len(word))]
         pairs = [(first, last) for first, last in cuts if first in ids and last in ids]
         ranked += [(-float(scores[number]), number, ids[first], ids[last], (first, last)) for first, last in pairs]
-    return [each[-1] for each in sorted(ranked, key=lambda each: each[:-1])]
+    merges = [each[-1] for each in sorted(ranked, key=lambda each: each[:-1])]
+    of_type = (word for word, kind in zip(listed.words, types, strict=False) if kind == UNKNOWN)
+    unknown = listed.named("unknown_token_id") or next(of_type, None)
+    model = models.BPE(vocab=ids, merges=merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+    return _marked(Tokenizer(model), listed, before=not listed.file.architecture.startswith("gemma"))
 
 
 def _unigram(listed: _Listed) -> tokenizers.Tokenizer:

@@ -124,9 +124,22 @@ class SentencePieceTokenizer:
         yield from self._cut(text, written, at, len(text))
 
     def _cut(self, text: str, written: str, start: int, end: int) -> Iterator[Token]:
-        if start < end:
-            for piece, (first, last) in _cut_by(self.vocabulary.model, text[start:end]):
-                yield self._token(piece, written, start + first, start + last)
+        """The pieces of a part of the text; the bytes of a character all have its place."""
+        if start == end:
+            return
+        path = self.vocabulary.model
+        try:
+            cut = processor(path).encode(text[start:end], return_type="offset_mapping")
+        except (UnicodeDecodeError, RuntimeError) as error:
+            raise _damaged(path, error) from error
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
+        pieces, places = cut["pieces"], list(cut["offsets"])
+        for later, earlier in pairwise(reversed(range(len(pieces)))):
+            if BYTE_NAME.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
+                places[earlier] = places[later]
+        for piece, (first, last) in zip(pieces, places, strict=True):
+            yield self._token(piece, written, start + first, start + last)
 
     def _token(self, piece: str, written: str, start: int, end: int) -> Token:
         words = self.vocabulary
@@ -166,21 +179,6 @@ def processor(path: Path) -> Any:
 def _damaged(path: Path, error: Exception) -> InputError:
     reason = visible((str(error) or type(error).__name__).splitlines()[0][:120])
     return InputError(f"{shown_path(path)} is no SentencePiece model ({reason}): copy the file again")
-
-
-def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
-    """Pieces with their places; the bytes of a character all have its place."""
-    try:
-        cut = processor(path).encode(text, return_type="offset_mapping")
-    except (UnicodeDecodeError, RuntimeError) as error:
-        raise _damaged(path, error) from error
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
-    pieces, places = cut["pieces"], list(cut["offsets"])
-    for later, earlier in pairwise(reversed(range(len(pieces)))):
-        if BYTE_NAME.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
-            places[earlier] = places[later]
-    return list(zip(pieces, places, strict=True))
 
 
 # Opening
