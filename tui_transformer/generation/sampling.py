@@ -98,20 +98,13 @@ def top_p(logits: Host, share: float) -> Host:
     if share >= 1:
         return logits
     shares = softmax(logits)
-    order = _leading_share(shares, share)
+    count = min(FEW, int(np.count_nonzero(shares)))  # a few are sorted sooner than all
+    order = leading(shares, count)
+    while count < shares.size and shares[order].sum() < share:
+        count *= FEW
+        order = leading(shares, count)
     before = np.cumsum(shares[order]) - shares[order]
     return _only(logits, order[before < share])
-
-
-def _leading_share(shares: Host, share: float) -> Host:
-    """The largest shares in order, at least so many that they sum to `share`: a few are sorted sooner than all."""
-    count = min(FEW, int(np.count_nonzero(shares)))
-    while count < shares.size:
-        order = leading(shares, count)
-        if shares[order].sum() >= share:
-            return order
-        count *= FEW
-    return leading(shares, shares.size)
 
 
 def _only(logits: Host, ids: Host) -> Host:

@@ -77,7 +77,13 @@ def generate(
     lengths = (len(each) or 1 for each in ((read, ids) if model.has_decoder else (ids,)))
     program = model.program(*lengths)
     meant = [standing(program, edit) for edit in single(edits, program)]
-    writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=meant)
+    known = [field.name for field in fields(Settings)]
+    wrong = next((name for name in settings if name not in known), None)
+    if wrong is not None:
+        raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
+    usual = {"greedy": defaults.settings.greedy and not settings.keys() & DRAWING}
+    asked = replace(defaults.settings, **usual | {name: as_plain(value) for name, value in settings.items()})
+    writer = Writer(model, asked, defaults.rules, read, edits=meant)
     stream, texts = TextStream(model, ids), list[str]()
     state = writer.begin(ids)
     end = state.finished
@@ -87,15 +93,6 @@ def generate(
         if end is None:  # none is computed only to end
             state = writer.next(state)
     return "".join((*texts, stream.end()))
-
-
-def _settings(usual: Settings, given: dict[str, Any]) -> Settings:
-    known = [field.name for field in fields(Settings)]
-    wrong = next((name for name in given if name not in known), None)
-    if wrong is not None:
-        raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
-    greedy = usual.greedy and not given.keys() & DRAWING
-    return replace(usual, **{"greedy": greedy} | {name: as_plain(value) for name, value in given.items()})
 
 
 @dataclass(frozen=True)
