@@ -7,7 +7,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice, pairwise, starmap
 
 from tui_transformer.records import dataclass
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
@@ -29,26 +29,21 @@ class ListTokenizer(ABC):
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into entries; see `Tokenizer.encode`. Those behind the limit are only counted."""
         check_length(text)
-        matches = self._matches(text)
-        tokens = tuple(map(self._token, islice(matches, max_tokens)))
-        left = sum(1 for _ in matches)
+        found = self._found(text)
+        tokens = tuple(starmap(self._token, islice(found, max_tokens)))
+        left = sum(1 for _ in found)
         if left and not cut:
             raise too_many(len(tokens) + left, max_tokens)
         return Encoding(text, tokens, left)
 
     @abstractmethod
-    def _matches(self, text: str) -> Iterator[re.Match[str]]:
-        """The tokens of a text; special words are in the group `special`."""
+    def _found(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        """Where the tokens of a text are, special words in the group `special`, and the entries that are looked up."""
 
-    def _form(self, written: str) -> str:
-        return written
-
-    def _token(self, match: re.Match[str]) -> Token:
-        written, special = match[0], match.lastgroup == "special"
-        word = written if special else self._form(written)
-        token_id = self.vocabulary.ids.get(word)
+    def _token(self, match: re.Match[str], word: str) -> Token:
+        token_id, special = self.vocabulary.ids.get(word), match.lastgroup == "special"
         if token_id is None:
-            return Token(self.vocabulary.ids[self.vocabulary.specials.unknown], written, *match.span(), unknown=True)
+            return Token(self.vocabulary.ids[self.vocabulary.specials.unknown], match[0], *match.span(), unknown=True)
         return Token(token_id, word, *match.span(), special=special)
 
 
@@ -67,20 +62,16 @@ class WordTokenizer(ListTokenizer):
         words = map(self.vocabulary.word, ids)
         return " ".join(words) if self.vocabulary.rule.split == "spaces" else join_words(words)
 
-    def _matches(self, text: str) -> Iterator[re.Match[str]]:
+    def _found(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
         ids, rule = self.vocabulary.ids, self.vocabulary.rule
         runs = word_pattern((), text, _RUNS)
         for match in word_pattern(self.vocabulary.special_words, text, rule).finditer(text):
-            known = match.lastgroup == "special" or rule.form(match[0]) in ids
-            if not known and rule.split == "words" and _APOSTROPHES.search(match[0]):
-                for run in runs.finditer(text, *match.span()):
-                    if run.lastgroup != "other" or rule.form(run[0]) in ids:
-                        yield run
-            elif known or match.lastgroup != "other":
-                yield match
-
-    def _form(self, written: str) -> str:
-        return self.vocabulary.rule.form(written)
+            word = match[0] if match.lastgroup == "special" else rule.form(match[0])
+            if word not in ids and rule.split == "words" and _APOSTROPHES.search(match[0]):
+                parts = ((run, rule.form(run[0])) for run in runs.finditer(text, *match.span()))
+                yield from ((run, part) for run, part in parts if run.lastgroup != "other" or part in ids)
+            elif word in ids or match.lastgroup != "other":
+                yield match, word
 
 
 @dataclass(frozen=True)
@@ -91,8 +82,9 @@ class CharacterTokenizer(ListTokenizer):
         """The characters beside each other."""
         return "".join(map(self.vocabulary.word, ids))
 
-    def _matches(self, text: str) -> Iterator[re.Match[str]]:
-        return re.finditer(f"(?P<special>{_any_of(self.vocabulary.special_words)})|.", text, re.DOTALL)
+    def _found(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        pattern = f"(?P<special>{_any_of(self.vocabulary.special_words)})|."
+        return ((match, match[0]) for match in re.finditer(pattern, text, re.DOTALL))
 
 
 def unreachable(vocabulary: Vocabulary) -> Iterator[str]:
