@@ -87,23 +87,23 @@ def task_of(name: str) -> Task:
 
 @dataclass(frozen=True, eq=False)
 class Windows(Sequence[Row]):
-    """Stretches of a text, one after the other; `row` makes the example of one."""
+    """Stretches of a text, one after the other: of each token of one, that so many places later is the target."""
 
     tokens: Host
     length: int
-    row: Callable[[Host], Row]
-    shift: int = 0
+    shift: int
 
     def __len__(self) -> int:
         """How many there are; the last may be shorter, but has something to predict."""
         return -(-(self.tokens.size - self.shift) // self.length)
 
     def __getitem__(self, place: int) -> Row:  # type: ignore[override]
-        """One of them; with `shift` tokens of the next."""
+        """One of them; its last targets are the first of the next."""
         if not 0 <= place < len(self):
             raise IndexError(place)
         start = place * self.length
-        return self.row(self.tokens[start : start + self.length + self.shift].astype(np.int64))
+        stretch = self.tokens[start : start + self.length + self.shift].astype(np.int64)
+        return Row(stretch[: stretch.size - self.shift], stretch[self.shift :])
 
 
 def next_tokens(lines: Lines, reader: Reader) -> Sequence[Row]:
@@ -111,13 +111,13 @@ def next_tokens(lines: Lines, reader: Reader) -> Sequence[Row]:
     words = reader.tokenizer.vocabulary
     ends = [np.array([] if end is None else [end], dtype=np.int32) for end in (words.begin_id, words.end_id)]
     tokens = np.concatenate([ends[0], stream(lines, reader.tokenizer), ends[1]])
-    return Windows(tokens, reader.length, lambda stretch: Row(stretch[:-1], stretch[1:]), shift=1)
+    return Windows(tokens, reader.length, shift=1)
 
 
 def masked_words(lines: Lines, reader: Reader) -> Sequence[Row]:
     """Stretches of the text; what is hidden is drawn anew each time (Devlin et al. 2019, §3.1)."""
     _id_of(reader.tokenizer.vocabulary, MASK)
-    return Windows(stream(lines, reader.tokenizer), reader.length, lambda tokens: Row(tokens, tokens))
+    return Windows(stream(lines, reader.tokenizer), reader.length, shift=0)
 
 
 def draw_masked(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> Row:
