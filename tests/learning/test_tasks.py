@@ -123,7 +123,7 @@ def test_a_line_that_is_read_in_parts_is_learned_from(tmp_path, task, examples):
     path = tmp_path / "text.txt"
     path.write_text("one two three four five\tsix\na\tb\n", encoding="utf-8")
     settings = Settings(task, str(path), validation=0, length=4)
-    lines = list(read_lines([path], longest=8, chunk=8))
+    lines = list(read_lines([path], longest=8))
     data = read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
     assert len(data.rows) == examples
 

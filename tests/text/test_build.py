@@ -15,7 +15,7 @@ import pytest
 from refusing import refuses
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.text import build
+from tui_transformer.text import build, files
 from tui_transformer.text.build import SPECIALS, WordCounts, build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.files import read_lines
@@ -130,7 +130,9 @@ def test_what_cannot_be_built_is_refused(error, build, given, problem) -> None:
 def test_counts_are_exact_however_little_memory_they_take(monkeypatch) -> None:
     lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
     whole = build_words(lines, 60, 2)
-    spilled = build_words(lines, 60, 2, together=100, room=20)
+    monkeypatch.setattr(build, "TOGETHER", 100)
+    monkeypatch.setattr(build, "MOST_IN_MEMORY", 20)
+    spilled = build_words(lines, 60, 2)
     assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)
     assert (spilled.tokens, spilled.distinct) == (whole.tokens, whole.distinct)
     assert whole.distinct == len(set(" ".join(lines).split()))
@@ -165,12 +167,13 @@ def test_builds_are_the_same_in_every_process() -> None:
     assert ended.stdout == f"{words} {pairs}\n"
 
 
-def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path) -> None:
+def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 3)
     first, second = tmp_path / "a.txt", tmp_path / "b.txt"
     first.write_bytes("\ufeffé one\r\ntwo".encode())
     second.write_bytes("\n😊".encode())
     seen: list[int] = []
-    assert list(read_lines([first, second], seen.append, chunk=3)) == ["é one\n", "two", "\n", "😊"]
+    assert list(read_lines([first, second], seen.append)) == ["é one\n", "two", "\n", "😊"]
     assert sum(seen) == first.stat().st_size + second.stat().st_size
     # one that never ends comes in parts
     first.write_text("one two three four" + "x" * 20)

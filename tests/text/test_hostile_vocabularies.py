@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
-from tui_transformer.text import sentence_pieces
+from tui_transformer.text import files, sentence_pieces
 from tui_transformer.text.build import build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.files import read_lines
@@ -206,12 +206,13 @@ CORPUS = "The waves\r\ncrashed — ‘é’ \U0001f60a\n\nagainst the shore, and
 
 
 @COUNTS
-def test_broken_texts(tmp_path, count):
+def test_broken_texts(tmp_path, count, monkeypatch):
     path = tmp_path / "text.txt"
 
     def check(data: bytes, longest: int, chunk: int) -> None:
         path.write_bytes(data)
-        lines = read_or_refused(lambda: list(read_lines([path], longest=longest, chunk=chunk)), path)
+        monkeypatch.setattr(files, "CHUNK", chunk)
+        lines = read_or_refused(lambda: list(read_lines([path], longest=longest)), path)
         if lines is None:
             return
         whole = data.decode().removeprefix("\ufeff")

@@ -11,10 +11,10 @@ from refusing import refuses
 
 import tui_transformer
 from tui_transformer.errors import InputError
-from tui_transformer.text import files
+from tui_transformer.text import files, vocabulary
 from tui_transformer.text.build import build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
-from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, built_in_vocabulary, parse_vocabulary
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, parse_vocabulary
 from tui_transformer.text.vocabulary_rules import WordRule
 from tui_transformer.text.word_tokenizers import unreachable
 
@@ -87,11 +87,13 @@ def test_unusable_texts_are_refused(text: str, message: str) -> None:
     assert message in refused(lambda: parse_vocabulary(text, "mine"))
 
 
-def test_too_many_entries_are_refused_and_an_id_outside() -> None:
+def test_too_many_entries_are_refused_and_an_id_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, size in (("a b c d", 5), ("[UNK]\na\n##b\nc", 4)):
+        monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 3)
         with pytest.raises(InputError, match="more than 3 entries"):
-            parse_vocabulary(text, "mine", most=3)
-        assert parse_vocabulary(text + "\n", "mine", most=4).size == size
+            parse_vocabulary(text, "mine")
+        monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 4)
+        assert parse_vocabulary(text + "\n", "mine").size == size
     made = parse_vocabulary("the waves", "list")
     assert made.word(2) == "waves"
     for token_id in (-1, 3):
@@ -140,13 +142,13 @@ def test_a_path_opens_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert load_vocabulary("./waves").ids["red"] == 1
 
 
-def test_the_installed_lists_come_before_those_of_a_checkout(tmp_path: Path) -> None:
+def test_the_installed_lists_come_before_those_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "FOLDERS", (tmp_path / "installed", tmp_path / "checkout"))
     for folder in ("checkout", "installed"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "mine.txt", b"a")
-        folders = (tmp_path / "installed", tmp_path / "checkout")
-        assert built_in_vocabularies(folders) == ("mine",)
-        assert built_in_vocabulary("mine", folders).path == tmp_path / folder / "mine.txt"
+        assert built_in_vocabularies() == ("mine",)
+        assert load_vocabulary("mine").path == tmp_path / folder / "mine.txt"
 
 
 @pytest.mark.parametrize(

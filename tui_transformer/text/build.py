@@ -26,7 +26,7 @@ MOST_IN_MEMORY = 1_000_000
 DEFAULT_SIZE = 10_000
 NAME = "built"
 BYTES = 256
-_TOGETHER = 1 << 20
+TOGETHER = 1 << 20
 """Characters that are looked through at once."""
 LONGEST_WORD = 1000
 """Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
@@ -62,9 +62,6 @@ def build_words(
     min_frequency: int = 1,
     specials: Specials = SPECIALS,
     rule: WordRule = RULE,
-    *,
-    together: int = _TOGETHER,
-    room: int = MOST_IN_MEMORY,
 ) -> Built:
     """The most frequent words of a text, cut and written as `WordTokenizer` does; memory is bounded.
 
@@ -74,8 +71,6 @@ def build_words(
         min_frequency: How often a word must come.
         specials: What the special words are called; they have the IDs 0 to 3.
         rule: What a word is, and whether capitals are kept.
-        together: Characters that are split into words at once.
-        room: Words in memory; more go to a file.
 
     Raises:
         InputError: The text has no words, or a number cannot be used.
@@ -83,8 +78,8 @@ def build_words(
     words_at_most = _room(size, min_frequency, len(specials.names))
     special: Counter[str] = Counter()
     too_long = 0
-    with WordCounts(room) as counts:
-        for text in map(without_surrogates, several_lines(lines, together, "\n")):
+    with WordCounts(MOST_IN_MEMORY) as counts:
+        for text in map(without_surrogates, several_lines(lines, TOGETHER, "\n")):
             if any(name in text for name in specials.names):
                 matches = list(word_pattern(specials.names, text, rule).finditer(text))
                 special.update(match[0] for match in matches if match.lastgroup == "special")
@@ -208,7 +203,7 @@ class WordCounts:
     At most so many distinct words are in memory; `runs` are sorted tables of words and counts in files.
     """
 
-    most: int = MOST_IN_MEMORY
+    most: int
     _table: Counter[str] = field(default_factory=Counter, init=False)
     runs: list[IO[str]] = field(default_factory=list, init=False)
     _files: ExitStack = field(default_factory=ExitStack, init=False)

@@ -60,10 +60,7 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(
-    paths: Sequence[Path],
-    read: Callable[[int], None] = lambda _: None,
-    longest: int = LONGEST_LINE,
-    chunk: int = CHUNK,
+    paths: Sequence[Path], read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
 ) -> Iterator[str]:
     r"""The lines of UTF-8 text files or pipes, with their ends as `\n`; at most a few megabytes are in memory.
 
@@ -75,7 +72,7 @@ def read_lines(
     for path in paths:
         try:
             with path.open("rb") as file:
-                yield from lines_of(file, shown_path(path), read, longest, chunk)
+                yield from lines_of(file, shown_path(path), read, longest)
         except IsADirectoryError as error:
             raise InputError(f"{shown_path(path)} is a folder: name the files in it") from error
         except (OSError, ValueError) as error:
@@ -84,16 +81,12 @@ def read_lines(
 
 
 def lines_of(
-    file: BinaryIO,
-    name: str,
-    read: Callable[[int], None] = lambda _: None,
-    longest: int = LONGEST_LINE,
-    chunk: int = CHUNK,
+    file: BinaryIO, name: str, read: Callable[[int], None] = lambda _: None, longest: int = LONGEST_LINE
 ) -> Iterator[str]:
     """The same of a file that is open, as standard input is; `name` is what messages call it."""
     decoder, at, rest, ended = codecs.getincrementaldecoder("utf-8")(), 0, "", False
     while not ended:
-        data, waiting = file.read(chunk), len(decoder.getstate()[0])
+        data, waiting = file.read(CHUNK), len(decoder.getstate()[0])
         if (nul := data.find(0)) >= 0:
             raise InputError(f"{name} is binary (byte {at + nul:,} is NUL): choose text files in UTF-8")
         try:

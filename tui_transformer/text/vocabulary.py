@@ -10,7 +10,7 @@ first line what it holds (see `vocabulary_rules`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -223,58 +223,52 @@ def has_capitals(words: Vocabulary) -> bool:
     return any(_CAPITAL.search(word) for word in words.words if not word.startswith("["))
 
 
-def built_in_vocabularies(folders: Sequence[Path] = FOLDERS) -> tuple[str, ...]:
+def built_in_vocabularies() -> tuple[str, ...]:
     """Give the names of the vocabularies that come with the program, sorted."""
-    return tuple(sorted(path.stem for path in _folder(folders).glob("*.txt")))
+    return tuple(sorted(path.stem for path in _built_in().glob("*.txt")))
 
 
-def _folder(folders: Sequence[Path]) -> Path:
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+def _built_in() -> Path:
+    return next((folder for folder in FOLDERS if folder.is_dir()), FOLDERS[0])
 
 
-def built_in_vocabulary(name: str, folders: Sequence[Path] = FOLDERS) -> Vocabulary:
-    """The vocabulary of this name that comes with the program, in the first of these folders that is there."""
-    path = _folder(folders) / f"{name}.txt"
+def built_in_vocabulary(name: str) -> Vocabulary:
+    """The vocabulary of this name that comes with the program."""
+    path = _built_in() / f"{name}.txt"
     return parse_vocabulary(read_text(path), name, path)
 
 
-def parse_vocabulary(text: str, name: str, path: Path | None = None, most: int = MAX_ENTRIES) -> Vocabulary:
-    """Make a vocabulary of at most so many entries from the text of a word list or of a word-piece file.
+def parse_vocabulary(text: str, name: str, path: Path | None = None) -> Vocabulary:
+    """Make a vocabulary from the text of a word list, of a word-piece file, or of a file with a header.
 
     Raises:
-        InputError: If there are no words, too many, or one too long, or if word pieces lack [UNK].
+        InputError: If there are no words, too many, or one too long, if word pieces lack [UNK], or the header is wrong.
     """
-    text = text.removeprefix("\ufeff")
+    text, where = text.removeprefix("\ufeff"), visible(str(path or name))
     if text.startswith(MARK):
-        return _parse_headed(text, name, path, most)
+        first, _, rest = text.partition("\n")
+        entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", MAX_ENTRIES)]
+        entries = _checked([line for line in entries if line], where)
+        try:
+            header = read_header(first)
+            read = unescaped if header.kind == "characters" else header.rule.form
+            words = dict.fromkeys(line if line in header.specials.names else _kept(line, read) for line in entries)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        if header.specials.unknown not in words:
+            raise InputError(f"{where} has no {header.specials.unknown}: add a line with it")
+        repeated, specials, rule = len(entries) - len(words), header.specials, header.rule
+        return Vocabulary(name, tuple(words), repeated, header.kind, path, specials=specials, rule=rule)
     if _PIECE.search(text):
-        entries = [line.rstrip() for line in text.rstrip().split("\n", most)]
-        _check(entries, name, path, most)
+        entries = _checked([line.rstrip() for line in text.rstrip().split("\n", MAX_ENTRIES)], where)
         if UNKNOWN not in entries:
-            raise InputError(f"{_shown(name, path)} holds word pieces (##) but no [UNK]: add a line [UNK]")
+            raise InputError(f"{where} holds word pieces (##) but no [UNK]: add a line [UNK]")
         return Vocabulary(name, tuple(entries), len(entries) - len(set(entries)), "wordpiece", path)
-    entries = text.split(maxsplit=most)
-    _check(entries, name, path, most)
+    entries = _checked(text.split(maxsplit=MAX_ENTRIES), where)
     own = UNKNOWN in takewhile(_in_brackets, entries)
     words = dict.fromkeys((*(() if own else (UNKNOWN,)), *map(_kept, entries)))
     repeated = len(entries) + (UNKNOWN not in entries) - len(words)
     return Vocabulary(name, tuple(words), repeated, "words", path)
-
-
-def _parse_headed(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
-    first, _, rest = text.partition("\n")
-    entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", most)]
-    _check([line for line in entries if line], name, path, most)
-    try:
-        header = read_header(first)
-        read = unescaped if header.kind == "characters" else header.rule.form
-        words = dict.fromkeys(line if line in header.specials.names else _kept(line, read) for line in entries if line)
-    except InputError as error:
-        raise InputError(f"{_shown(name, path)}: {error}") from error
-    if header.specials.unknown not in words:
-        raise InputError(f"{_shown(name, path)} has no {header.specials.unknown}: add a line with it")
-    repeated = sum(map(bool, entries)) - len(words)
-    return Vocabulary(name, tuple(words), repeated, header.kind, path, specials=header.specials, rule=header.rule)
 
 
 def _kept(word: str, form: Callable[[str], str] = normal_form) -> str:
@@ -285,17 +279,13 @@ def _in_brackets(word: str) -> bool:
     return len(word) > 1 and word[0] == "[" and word[-1] == "]"
 
 
-def _check(entries: list[str], name: str, path: Path | None, most: int) -> None:
-    where = _shown(name, path)
+def _checked(entries: list[str], where: str) -> list[str]:
     if not entries:
         raise InputError(f"{where} holds no words: write words separated by white space")
-    if len(entries) > most:
-        raise InputError(f"{where} holds more than {most:,} entries: choose a shorter list")
+    if len(entries) > MAX_ENTRIES:
+        raise InputError(f"{where} holds more than {MAX_ENTRIES:,} entries: choose a shorter list")
     longest = max(map(len, entries))
     if longest > MAX_ENTRY_LENGTH:
         problem = f"holds an entry of {longest:,} characters (the limit is {MAX_ENTRY_LENGTH:,})"
         raise InputError(f"{where} {problem}: separate the words by white space")
-
-
-def _shown(name: str, path: Path | None) -> str:
-    return visible(str(path or name))
+    return entries
