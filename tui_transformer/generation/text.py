@@ -72,26 +72,23 @@ WINDOW = 8
 
 def token_texts(model: Model, ids: Sequence[int], *, source: bool = False) -> list[str]:
     """Text that every token adds, all together the whole; `source`: to the text of the encoder."""
-    tokenizer = model.tokenizer if source else _writer(model)
-    return [_text(tokenizer, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
+    before = (ids[max(place - WINDOW, 0) : place] for place in range(len(ids)))
+    return [token_text(model, some, token, source=source) for some, token in zip(before, ids, strict=True)]
 
 
-def token_text(model: Model, before: Sequence[int], token: int) -> str:
+def token_text(model: Model, before: Sequence[int], token: int, *, source: bool = False) -> str:
     """Text that a token adds to that of those before it; an ID where the model has no words.
 
     Bytes of a character add nothing until the last of them is there.
     """
-    return _text(_writer(model), before, token)
+    tokenizer = model.tokenizer if source else _writer(model)
+    if tokenizer is None:
+        return f" {token}" if before else str(token)
+    return _added(tokenizer.decode, tokenizer.vocabulary, tuple(before), token)
 
 
 def _writer(model: Model) -> Tokenizer | None:
     return None if model.tokenizer is None else target_tokenizer(model.tokenizer)
-
-
-def _text(tokenizer: Tokenizer | None, before: Sequence[int], token: int) -> str:
-    if tokenizer is None:
-        return f" {token}" if before else str(token)
-    return _added(tokenizer.decode, tokenizer.vocabulary, tuple(before), token)
 
 
 def token_name(model: Model, before: Sequence[int], token: int) -> str:
