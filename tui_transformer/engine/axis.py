@@ -51,13 +51,6 @@ def whole(shape: Shape) -> Region:
     return tuple(range(size) for size in shape)
 
 
-def check_region(region: Region) -> None:
-    """Raise UsageError where a range leaves out cells between its ends, or counts from the end."""
-    for part in region:
-        if isinstance(part, range) and len(part) and (part.step != 1 or part.start < 0):
-            raise UsageError(f"{part} is no region: write neighbouring cells, counted from 0, as range(2, 5)")
-
-
 def cells(region: Region) -> int:
     """How many cells a region has."""
     return math.prod(len(part) for part in region)

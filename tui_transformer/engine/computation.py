@@ -204,7 +204,9 @@ class Computation:
         """Of a step and of the dropped steps that are made again for it, for one sentence."""
         if self._unedited(step) is not None:
             return 0
-        return self.program.flops(step) + sum(map(self.flops, self.parts.remade(step)))
+        again = step.inputs if self.parts.in_blocks(step) else ()
+        made = (self.program.step(name) for name in again if self.parts.dropped(name))
+        return self.program.flops(step) + sum(map(self.flops, made))
 
     def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[tuple[Step, Sequence[str]]]:
         """The steps that have to run for these, in order, with what they read; what is there stops the search."""

@@ -139,10 +139,6 @@ class Parts:
         few = self._over_a_block.isdisjoint(step.inputs)
         return not few and len(step.axes) > 1 and any(self.large(source) for source in step.inputs)
 
-    def remade(self, step: Step) -> list[Step]:
-        """The inputs that are computed, and let go, while a step is made in blocks."""
-        return [self.program.step(name) for name in step.inputs if self.dropped(name)] if self.in_blocks(step) else []
-
     def sources(self, step: Step) -> list[str]:
         """Steps that have to be there whole before parts of a step can be made."""
         names: list[str] = []
