@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -151,12 +152,9 @@ def learn(
         raise InputError(f"{plan.at} has no row a token, as decoder.0.output has: a dictionary reads rows")
     width = axes[1].size
     plan.check(width)
-    measured = [text for number, text in enumerate(texts) if number % LEFT_OUT == LEFT_OUT - 1]
+    measured = texts[LEFT_OUT - 1 :: LEFT_OUT]
     learned = [text for number, text in enumerate(texts) if number % LEFT_OUT != LEFT_OUT - 1]
-
-    def blocks() -> Iterator[Host]:
-        return _blocks(model, learned, plan.at, plan.steps * plan.batch)
-
+    blocks = partial(_blocks, model, learned, plan.at, plan.steps * plan.batch)
     nothing, others = np.zeros((0, width), np.float32), blocks()
     held_out = next(_blocks(model, measured, plan.at, MEASURED), nothing)
     first = next(others, nothing)
