@@ -89,15 +89,11 @@ class Norm(Op):
 
     def row(self, index: Index) -> tuple[int | None, ...]:
         """The cells that are normalised together with a cell."""
-        return (*index[:-1], None)
+        return tuple(None if axis - len(index) in self.over else i for axis, i in enumerate(index))
 
     def place(self, index: Index, shape: Shape) -> int:
         """Where a cell is among those, and γ of it among all."""
-        return index[-1]
-
-    def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
-        """The cells that are multiplied by the same γ."""
-        return (*(None for _ in shape[:-1]), place)
+        return int(np.ravel_multi_index([index[axis] for axis in self.over], [shape[axis] for axis in self.over]))
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         x, gammas, *betas = inputs
@@ -123,7 +119,9 @@ class Norm(Op):
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         x, gammas = inputs[:2]
         if toward:
-            column = self.column(index[0], x.shape)
+            places = np.unravel_index(index[0], [x.shape[axis] for axis in self.over])
+            at = dict(zip(self.over, map(int, places), strict=True))
+            column = tuple(at.get(axis) for axis in range(-len(x.shape), 0))  # the cells that γ multiplies
             cells = gradient.factor(*column)
             if toward == 2:
                 return single(added("Σ ∂y over the rows", cells))
@@ -259,16 +257,6 @@ class RmsNormOfHeads(RmsNorm):
         x, gamma = inputs
         toward_x, toward_gamma = super().backward(backend, _side_by_side(gradient), output, _side_by_side(x), gamma)
         return _by_head(toward_x, x), toward_gamma
-
-    def row(self, index: Index) -> tuple[int | None, ...]:
-        return (None, index[1], None)
-
-    def place(self, index: Index, shape: Shape) -> int:
-        return index[0] * shape[-1] + index[2]
-
-    def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
-        head, column = divmod(place, shape[-1])
-        return (head, None, column)
 
 
 def _side_by_side(heads: Array) -> Array:
