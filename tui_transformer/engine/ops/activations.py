@@ -21,13 +21,11 @@ class Function(Op):
     """A function of one value, made in every cell alone.
 
     Class attributes:
-        slope_from: Of which value the slope is explained: 0 for the input, `RESULT` for the result.
-        slope_text: The slope, written out; `{x}` is that value, `{op}` the operation.
+        slope_text: The slope, written out; `{x}` is the value that it is of, `{op}` the operation.
         equation: The function of a number `{x}`, or of the `{minus}` of it.
     """
 
     overwrites = True
-    slope_from: ClassVar[int] = 0
     slope_text: ClassVar[str] = ""
     equation: ClassVar[str] = ""
 
@@ -47,7 +45,7 @@ class Function(Op):
         return Working((cell.called("x"), Value(self.definition, result)), result, equation)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        cell = (output if self.slope_from == RESULT else inputs[0]).operand(*index)
+        cell = (output if self.undone_from == (RESULT,) else inputs[0]).operand(*index)
         note = self.slope_text.format(x=f"{cell.value:.6g}", op=self)
         return passed_on(gradient.operand(*index), at(self.slope, cell.value), "· slope", note, cell)
 
@@ -119,7 +117,6 @@ class Tanh(Function):
     definition = "tanh(x)"
     equation = "tanh({x})"
     undone_from = (RESULT,)
-    slope_from = RESULT
     slope_text = "1 − y²"
     chain = ("∂y · (1 − y²)",)
 
@@ -137,7 +134,6 @@ class Sigmoid(Function):
     definition = "1 ÷ (1 + e^−x)"
     equation = "1 ÷ (1 + e^({minus}))"
     undone_from = (RESULT,)
-    slope_from = RESULT
     slope_text = "y (1 − y)"
     cost = 3
     signed = False
@@ -165,7 +161,6 @@ class SoftCap(Function):
 
     cost = 3
     undone_from = (RESULT,)
-    slope_from = RESULT
     slope_text = "1 − (y ÷ {op.cap:g})²"
     chain = ("∂y · (1 − (y ÷ c)²)",)
     cap: float

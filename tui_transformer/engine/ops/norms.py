@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape, whole
+from tui_transformer.engine.axis import Axes, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.number_format import bracketed, spoken
@@ -29,7 +28,6 @@ class Norm(Op):
     """
 
     whole_rows = True
-    along = ((-3, -2, -1), (None,))
     overwrites = True
     over: ClassVar[tuple[int, ...]] = (-1,)
     mean_square: ClassVar[tuple[str, str]]
@@ -300,9 +298,6 @@ class NormOfSum(Op):
         for part in inputs[1 : self.parts]:
             total += part
         return total
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return *(region for _ in range(self.parts)), (region[-1],), (region[-1],)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         operands = [source.operand(*index) for source in inputs[: self.parts]]
