@@ -89,12 +89,10 @@ class Settings:
         """The settings that were kept; UsageError where they are not whole, or cannot be."""
         known = {each.name: each.type for each in dataclasses.fields(cls)}
         texts = [value for key, value in raw.items() if known.get(key) == "str"]
-        if not all(isinstance(value, str) for value in texts) or not isinstance(raw.get("sizes", {}), dict):
+        whole = {"task", "file"} <= raw.keys() and isinstance(raw.get("sizes", {}), dict)
+        if not whole or not all(isinstance(value, str) for value in texts):
             raise UsageError("not the settings of a run")
-        try:
-            return cls(**{key: value for key, value in raw.items() if key in known})
-        except TypeError as error:
-            raise UsageError("not the settings of a run") from error
+        return cls(**{key: value for key, value in raw.items() if key in known})
 
 
 def _number(low: float, high: float, *, open_above: bool = False) -> Check:
