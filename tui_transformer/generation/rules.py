@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.model import Model
-from tui_transformer.model.checks import is_number, is_whole, shown
+from tui_transformer.model.checks import Check, checked, is_number, is_whole, shown, whole_number
 from tui_transformer.records import dataclass
 
 Ids = tuple[int, ...]
@@ -255,8 +255,17 @@ _FORCED = {"bart": 2, "marian": 0}
 # What is read
 
 
-def _token(key: str, value: object) -> int:
-    return _count(key, value, "a token ID, which is a whole number from 0")
+def _one(check: Check) -> Callable[[str, object], Any]:
+    """Reads a value that passes a check."""
+
+    def read(key: str, value: object) -> object:
+        check(key, value)
+        return value
+
+    return read
+
+
+_token = _one(checked(is_whole, "is not a token ID, which is a whole number from 0"))
 
 
 def _tokens(key: str, value: object) -> Ids:
@@ -269,24 +278,12 @@ def _sequences(key: str, value: object) -> tuple[Ids, ...]:
     return tuple(_tokens(key, word) for word in value)
 
 
-def _count(key: str, value: object, what: str = "a whole number from 0") -> int:
-    if not is_whole(value):
-        raise UsageError(f"{key} {shown(value)} is not {what}")
-    return value
-
-
-def _factor(key: str, value: object) -> float:
-    if not is_number(value, below=1e6):
-        raise UsageError(f"{key} {shown(value)} is not a number above 0")
-    return float(value)
-
-
 _READ: Mapping[str, Callable[[str, object], Any]] = {
     STOP: _tokens,
     **dict.fromkeys((START, "forced_bos_token_id"), _token),
     **dict.fromkeys(("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"), _tokens),
-    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size"), _count),
+    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size"), _one(whole_number)),
     "bad_words_ids": _sequences,
-    "repetition_penalty": _factor,
+    "repetition_penalty": _one(checked(lambda value: is_number(value, below=1e6), "is not a number above 0")),
 }
 """Keys of the files, which are called as the rules that they set but for the stop, and how their value is read."""
