@@ -29,6 +29,7 @@ from tui_transformer.files import read_json, remove_folder, write_whole
 from tui_transformer.learning.data import fingerprint, lines_of
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record, Trainer, new_trainer, trainer
+from tui_transformer.learning.recipes import LARGEST
 from tui_transformer.learning.settings import Settings, is_run, read_settings, with_changes, write_settings
 from tui_transformer.model.model import Model
 from tui_transformer.model.tensors import open_file
@@ -42,7 +43,6 @@ SAVES = 20
 KEPT_STATES = 2
 """Checkpoints that can be gone on from; older ones are models only."""
 
-_LARGEST = 1 << 20
 _NUMBER = re.compile(r"\d{6,}")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}")
 
@@ -270,7 +270,7 @@ def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
 
     InputError for files that are damaged, or do not fit the settings and the text.
     """
-    raw = read_json(place / STATE, _LARGEST)
+    raw = read_json(place / STATE, LARGEST)
     model = Model.load(place, device=settings.device, dtype=settings.dtype)
     step, rate = raw.get("step"), raw.get("learning_rate")
     if step != int(place.name) or not isinstance(rate, float | int) or not 0 <= rate < math.inf:

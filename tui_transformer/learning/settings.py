@@ -12,7 +12,7 @@ from typing import Any
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
-from tui_transformer.learning.recipes import RUN
+from tui_transformer.learning.recipes import LARGEST, RUN
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, checked, is_number, one_of, size_up_to
 from tui_transformer.model.word_vectors import NORMAL, STARTS
@@ -132,8 +132,6 @@ _CHECKS: Mapping[str, Check] = {
 CHANGEABLE = ("steps", "save_every", "device", "file")
 """Settings that may be others when a run is resumed; the text of another file has to be the same."""
 
-_LARGEST = 1 << 20
-
 
 def is_run(folder: Path) -> bool:
     """True if a run was begun in the folder."""
@@ -153,7 +151,7 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
     """
     if not is_run(folder):
         raise InputError(f"{shown_path(folder)} holds no run: leave out --resume to begin one")
-    raw = read_json(folder / RUN, _LARGEST)
+    raw = read_json(folder / RUN, LARGEST)
     try:
         return Settings.from_json(raw["settings"]), str(raw["text"])
     except UsageError as error:
