@@ -10,27 +10,10 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tui_transformer.engine.axis import (
-    Places,
-    Region,
-    Shape,
-    as_range,
-    cells,
-    overlap,
-    shape_text,
-    whole,
-    within,
-)
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, cells, overlap, shape_text, whole, within
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index
-from tui_transformer.engine.program import (
-    Program,
-    array_of_numbers,
-    check_id,
-    check_index,
-    checked_region,
-    step_of_numbers,
-)
+from tui_transformer.engine.program import Program, array_of_numbers, check_index, checked_region, step_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, field, replace
 
@@ -138,7 +121,9 @@ class Edit(Setting):
         if math.isnan(edit.value):
             raise InputError(f"{edit.name} can be set to a number, not to NaN")
         if edit.name in program.by_name and program.by_name[edit.name].op.integer:
-            check_id(program, edit.name, edit.value)
+            limit = min(program.shape(reader.inputs[1])[0] for reader in program.readers(edit.name))
+            if not (0 <= edit.value < limit and float(edit.value).is_integer()):  # what reads it has no such row
+                raise InputError(f"{edit.name} holds whole numbers from 0 to {limit - 1}, not {edit.value:g}")
         return edit
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:

@@ -337,13 +337,6 @@ def checked_region(program: Program, name: str, region: Region) -> str:
     return own
 
 
-def check_id(program: Program, name: str, value: float) -> None:
-    """Refuse a value that a step of IDs cannot have: what reads it has no such row."""
-    limit = min(program.shape(reader.inputs[1])[0] for reader in program.readers(name))
-    if not (0 <= value < limit and float(value).is_integer()):
-        raise InputError(f"{name} holds whole numbers from 0 to {limit - 1}, not {value:g}")
-
-
 def step_of_numbers(program: Program, name: str) -> Step:
     """The step of this name; one that holds whole numbers is refused."""
     step = program.step(name)

@@ -74,8 +74,7 @@ def dates(count: int, random: Random) -> Iterator[str]:
 
 
 def _month(day: date) -> str:
-    months: list[str] = _words()["dates"]["months"]
-    return months[day.month - 1]
+    return str(_words()["dates"]["months"][day.month - 1])
 
 
 def _ordinal(day: date) -> str:

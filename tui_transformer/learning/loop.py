@@ -22,15 +22,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.data import Batch, Data, read_data, vocabulary_for
-from tui_transformer.learning.optimizers import (
-    OPTIMIZERS,
-    SCHEDULES,
-    Optimizer,
-    clip,
-    layer_norms,
-    layer_of,
-    squares,
-)
+from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES, Optimizer, clip, layer_norms, layer_of, squares
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import task_of
 from tui_transformer.machine import available_memory, readable
