@@ -155,7 +155,7 @@ class Batch:
     targets: Host
     decoder_ids: Host | None
     tokens: int
-    mask: Host | None = None
+    mask: Host
 
     @property
     def counted(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -141,8 +142,8 @@ def _kinds(vocabulary: Vocabulary) -> tuple[Host, Host]:
 
 def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
     """The tokens of a whole text, without what a tokenizer puts around it; InputError where there are none."""
-    parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), several_lines(lines, ENCODED))]
-    tokens = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    ids = map(tokenizer_ids(tokenizer), several_lines(lines, ENCODED))
+    tokens = np.fromiter(chain.from_iterable(ids), np.int32)
     if tokens.size < 2:
         raise InputError("the file has fewer than two tokens: a text to learn from needs more")
     return tokens
