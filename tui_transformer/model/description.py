@@ -93,8 +93,8 @@ class Attention:
         scale: What scores are multiplied by; None for 1 ÷ √d_k.
         rotary: Rotary positions, where this layer has them.
         head_norm: Norm of every query and key head, before they are turned.
-        head_norms: A key of `layers.HEAD_NORMS`: "alike" where all heads share its weights, "own" where every head has
-            its own, "together" where the heads of a token are one row.
+        head_norms: How: "alike" where all heads share its weights, "own" where every head has its own, "together" where
+            the heads of a token are one row.
         causal: A query sees no later key.
         window: How many keys a query sees, its own the last (not causal: those less than `window` places away on
             either side); None for all.

@@ -25,6 +25,10 @@ ACTIVATIONS: dict[str, Callable[[], ops.Op]] = {
     "silu": ops.Silu,
     "tanh": ops.Tanh,
 }
+Step = Callable[..., str]
+"""Adds a step, as a `Builder` does."""
+
+LINEAR = ops.Linear("x W")
 NOT_DIVIDED = ops.Scale(1.0, "not divided")
 NORM_BEFORE, NORM_OF_OUTPUT = frozenset({"pre", "both"}), frozenset({"both", "output"})
 
@@ -46,9 +50,8 @@ def attention(build: Builder, x: str, memory: str | None, queries: Sequence, key
         key = _heads(build, "key", "K", memory, kv_heads, how)  # m × d → g × m × d_k
         value = _heads(build, "value", "V", memory, kv_heads, how)
     if how.head_norm is not None:
-        normalise = HEAD_NORMS[how.head_norms]
-        query = normalise(build, query, how.head_norm, "query_norm")
-        key = normalise(build, key, how.head_norm, "key_norm")
+        query = head_norm(build, query, how.head_norm, how.head_norms, "query_norm")
+        key = head_norm(build, key, how.head_norm, how.head_norms, "key_norm")
     if how.rotary is not None:
         turn = ops.Rotate(how.rotary.of(keys.counted or build.known[keys.visible][0].size), how.rotary.factor)
         query = build("query_rotated", turn, query, queries.places)
@@ -61,8 +64,7 @@ def attention(build: Builder, x: str, memory: str | None, queries: Sequence, key
         )
     context = dot_product(build, query, key, value, queries, keys, how)
     concat = build("concat", ops.MergeHeads(), context)  # h × n × d_k → n × h·d_k
-    model = build.known[x][-1]
-    return build("output", ops.Linear("concat W_O"), concat, *matrix(build, "output", concat, model, how.bias))
+    return product(build, "output", concat, build.known[x][-1], ops.Linear("concat W_O"), biased="output" in how.bias)
 
 
 def dot_product(
@@ -93,7 +95,7 @@ def divided(width: float, divisor: float = 1.0) -> ops.Scale:
 
 def _heads(build: Builder, name: str, letter: str, x: str, heads: int, how: Attention) -> str:
     out = Axis("heads · width", heads * how.width)
-    return build(name, ops.Project(how.width, letter), x, *matrix(build, name, x, out, how.bias))
+    return product(build, name, x, out, ops.Project(how.width, letter), biased=name in how.bias)
 
 
 def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:
@@ -104,33 +106,39 @@ def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:
 # Feed-forward
 
 
-def feed_forward(build: Builder, x: str, how: FeedForward, step: Callable[..., str] | None = None) -> str:
+def feed_forward(build: Builder, x: str, how: FeedForward, step: Step | None = None) -> str:
     """f(x W₁ + b₁) W₂ + b₂ at every token (Vaswani et al. 2017, §3.3); gated: (f(x W_g) · x W₁) W₂ (Shazeer 2020).
 
     `step` adds the steps, where they are not for all tokens.
     """
     step = step or build
     model, inner = build.known[x][-1], Axis("feed-forward", how.width)
-    hidden = step("hidden", ops.Linear("x W₁"), x, *matrix(build, "hidden", x, inner, how.bias))
+
+    def linear(name: str, formula: str, states: str, out: Axis) -> str:
+        return product(build, name, states, out, ops.Linear(formula), biased=name in how.bias, step=step)
+
+    hidden = linear("hidden", "x W₁", x, inner)
     activation: ops.Op = ACTIVATIONS[how.activation]()
     gating: ops.Op = ops.Gate()
     if how.clamp is not None:
         activation = ops.ClampedSwish(how.clamp.alpha, how.clamp.limit)
         gating = ops.ClampedGate(how.clamp.limit)
     if how.gated:
-        gate = step("gate", ops.Linear("x W_g"), x, *matrix(build, "gate", x, inner, how.bias))
-        active = step("gated", gating, step("activation", activation, gate), hidden)
+        active = step("activation", activation, linear("gate", "x W_g", x, inner))
+        active = step("gated", gating, active, hidden)
     else:
         active = step("activation", activation, hidden)
-    return step(
-        "output", ops.Linear("a W₂"), active, *matrix(build, "output", active, model, how.bias)
-    )  # n × f → n × d
+    return linear("output", "a W₂", active, model)  # n × f → n × d
 
 
-def matrix(build: Builder, name: str, x: str, out: Axis, biased: frozenset[str]) -> tuple[str, ...]:
-    """The weight `name.weight` (in × out) of a product with x and, where it has one, `name.bias`."""
-    weight = build.weight(f"{name}.weight", build.known[x][-1], out)
-    return (weight, build.weight(f"{name}.bias", out)) if name in biased else (weight,)
+def product(
+    build: Builder, name: str, x: str, out: Axis, op: ops.Op = LINEAR, *, biased: bool = False, step: Step | None = None
+) -> str:
+    """A product of x with the weight `name.weight` (in × out), plus `name.bias` where it has one."""
+    weights = [build.weight(f"{name}.weight", build.known[x][-1], out)]
+    if biased:
+        weights.append(build.weight(f"{name}.bias", out))
+    return (step or build)(name, op, x, *weights)
 
 
 # Add & norm
@@ -146,31 +154,26 @@ def norm(build: Builder, x: str, how: Norm, name: str = "norm", role: Role = "")
     return build(name, ops.LayerNorm(how.epsilon), x, weight, *shift, role=role)
 
 
-def _norm_by_head(build: Builder, x: str, how: Norm, name: str) -> str:
+def head_norm(build: Builder, x: str, how: Norm, kind: str, name: str) -> str:
+    """Query or key heads, normalised: "alike", each by weights of its "own", or those of a token "together"."""
     heads, _, width = build.known[x]
-    weights = (build.weight(f"{name}.{head}.weight", width) for head in range(heads.size))
-    return build(name, ops.LayerNormByHead(how.epsilon), x, *weights)
-
-
-def _norm_of_heads(build: Builder, x: str, how: Norm, name: str) -> str:
-    heads, _, width = build.known[x]
+    if kind == "alike":
+        return norm(build, x, how, name)
+    if kind == "own":
+        weights = (build.weight(f"{name}.{head}.weight", width) for head in range(heads.size))
+        return build(name, ops.LayerNormByHead(how.epsilon), x, *weights)
     weight = build.weight(f"{name}.weight", Axis("heads · width", heads.size * width.size))
     return build(name, ops.RmsNormOfHeads(how.epsilon), x, weight)
 
 
-HEAD_NORMS: Mapping[str, Callable[[Builder, str, Norm, str], str]] = {
-    "alike": norm,
-    "own": _norm_by_head,
-    "together": _norm_of_heads,
-}
-"""How query and key heads are normalised."""
+def entering(build: Builder, x: str, layer: Layer, place: str) -> str:
+    """What a sublayer f reads of the residual stream: x, or norm(x) where the norm is before it."""
+    return norm(build, x, layer.norm, role="norm") if place in NORM_BEFORE else x
 
 
-def sublayer(build: Builder, x: str, layer: Layer, place: str, apply: Callable[[Builder, str], str]) -> str:
-    """Add & norm around a sublayer: norm(x + f(x)), x + f(norm(x)), or as the layer's place says."""
-    states = norm(build, x, layer.norm, role="norm") if place in NORM_BEFORE else x
-    said = said_by(build, apply(build, states), layer, place)
-    x = build("residual", ops.Add(), x, said, role="residual")
+def leaving(build: Builder, x: str, output: str, layer: Layer, place: str) -> str:
+    """Add & norm: x + f(x), or as the layer's place says."""
+    x = build("residual", ops.Add(), x, said_by(build, output, layer, place), role="residual")
     return norm(build, x, layer.norm, role="norm") if place == "post" else x
 
 
@@ -245,20 +248,17 @@ class Disentangled:
 
     def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
         """The step `biased`, and the projections of distances and their scores before it."""
-        tokens = {"query": query, "key": key}
-        projections = [self._side(build, side, tokens[side]) for side in self.sides]
+        compared = []
+        for side in self.sides:  # queries with the keys of distances, keys with their queries
+            tokens, other, letter = {"query": (query, "key", "K_r"), "key": (key, "query", "Q_r")}[side]
+            head, _, width = build.known[tokens]
+            weights, axis = other if self.shared else f"distance_{other}", Axis("heads · width", head.size * width.size)
+            matrix = build.weight(f"{weights}.weight", build.known[self.vectors][-1], axis)
+            bias = build.weight(f"{weights}.bias", axis)
+            distances = build(f"distance_{other}", ops.Project(width.size, letter), self.vectors, matrix, bias)
+            compared.append(build(f"{side}_distance_scores", ops.DistanceScores(side=side), tokens, distances))
         op = ops.Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
-        return build("biased", op, scores, *projections, queries.places, keys.keys)
-
-    def _side(self, build: Builder, side: str, tokens: str) -> str:
-        """Queries with the keys of distances, or keys with their queries."""
-        other, letter = {"query": ("key", "K_r"), "key": ("query", "Q_r")}[side]
-        head, _, width = build.known[tokens]
-        weights, axis = other if self.shared else f"distance_{other}", Axis("heads · width", head.size * width.size)
-        matrix = build.weight(f"{weights}.weight", build.known[self.vectors][-1], axis)
-        bias = build.weight(f"{weights}.bias", axis)
-        distances = build(f"distance_{other}", ops.Project(width.size, letter), self.vectors, matrix, bias)
-        return build(f"{side}_distance_scores", ops.DistanceScores(side=side), tokens, distances)
+        return build("biased", op, scores, *compared, queries.places, keys.keys)
 
 
 def alibi_slopes(heads: int, divisor: float = 1.0) -> tuple[float, ...]:
@@ -281,7 +281,7 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     build = build.within("embedding")
     parts = [build("tokens", ops.Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:
-        parts, width = [_projection(build, parts[0], model, what)], model
+        parts, width = [product(build, "projected", parts[0], model, biased=what.projection_bias)], model
     if what.positions == "learned":
         rows = build.weight("positions.weight", Axis("position", what.max_length), width)
         parts.append(build("positions", ops.Embed(ids="pos"), tokens.places, rows))
@@ -293,7 +293,7 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
         rows = build.weight("segments.weight", Axis("segment", what.segments), width)
         parts.append(build("segments", ops.Embed(ids="segment"), segments, rows))
     if width is not model:  # narrow (Lan et al. 2020, "ALBERT", §3.1)
-        x = _projection(build, _normed(build, parts, what.norm), model, what)
+        x = product(build, "projected", _normed(build, parts, what.norm), model, biased=what.projection_bias)
     elif what.norm is None and len(parts) > 1:
         return build("output", ops.Add("token + position"), *parts)
     else:
@@ -322,8 +322,3 @@ def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:
     axis = build.known[parts[0]][-1]
     weight, bias = build.weight("norm.weight", axis), build.weight("norm.bias", axis)
     return build("norm", ops.NormOfSum(how.epsilon, len(parts)), *parts, weight, bias)
-
-
-def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
-    biased = frozenset({"projected"} if what.projection_bias else ())
-    return build("projected", ops.Linear("x W"), x, *matrix(build, "projected", x, model, biased))

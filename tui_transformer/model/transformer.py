@@ -9,7 +9,6 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import LABEL, Builder, Program
 from tui_transformer.model.description import (
     Experts,
-    FeedForward,
     Head,
     LabelHead,
     Layer,
@@ -22,11 +21,12 @@ from tui_transformer.model.layers import (
     ACTIVATIONS,
     attention,
     embed,
+    entering,
     feed_forward,
-    matrix,
+    leaving,
     norm,
+    product,
     said_by,
-    sublayer,
 )
 from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
 
@@ -84,27 +84,21 @@ def run_stack(
     if stack.norm is not None:
         x = norm(build, x, stack.norm, role="norm")
     if stack.projected:  # as wide as the embedding table (Zhang et al. 2022, as published)
-        table = Axis("embedding", stack.projected)
-        x = build("projected", ops.Linear("x W"), x, *matrix(build, "projected", x, table, frozenset()))
+        x = product(build, "projected", x, Axis("embedding", stack.projected))
     return x
 
 
 def _layer(build: Builder, x: str, layer: Layer, tokens: Sequence, memory: str | None, source: Sequence | None) -> str:
     """Self-attention, in a decoder beside an encoder cross-attention, and feed-forward, each with add & norm."""
-
-    def attend(inner: Builder, states: str) -> str:
-        return attention(inner, states, states, tokens, tokens, layer.attention)
-
-    def look_at_source(inner: Builder, states: str) -> str:
-        assert layer.cross is not None  # noqa: S101 - asked for below only
-        assert source is not None  # noqa: S101 - a cross-attention has one
-        return attention(inner, states, memory, tokens, source, layer.cross)
-
-    x = sublayer(build.within("self_attention"), x, layer, layer.attention_place or layer.place, attend)
-    if layer.cross is not None:
-        x = sublayer(build.within("cross_attention"), x, layer, layer.place, look_at_source)
-    feed = build.within("feed_forward")
-    return sublayer(feed, x, layer, layer.place, lambda inner, states: _feed(inner, states, layer))
+    inner, place = build.within("self_attention"), layer.attention_place or layer.place
+    states = entering(inner, x, layer, place)
+    x = leaving(inner, x, attention(inner, states, states, tokens, tokens, layer.attention), layer, place)
+    if layer.cross is not None and source is not None:
+        inner = build.within("cross_attention")
+        states = entering(inner, x, layer, layer.place)
+        x = leaving(inner, x, attention(inner, states, memory, tokens, source, layer.cross), layer, layer.place)
+    inner = build.within("feed_forward")
+    return leaving(inner, x, _feed(inner, entering(inner, x, layer, layer.place), layer), layer, layer.place)
 
 
 def _parallel(build: Builder, x: str, layer: Layer, tokens: Sequence) -> str:
@@ -127,22 +121,25 @@ def _feed(build: Builder, x: str, layer: Layer) -> str:
 # A feed-forward layer of experts: a router chooses a few of them for every token (Shazeer et al. 2017)
 
 
+ROUTING = ops.Linear("x W_r")
+
+
 def experts(build: Builder, x: str, how: Experts) -> str:
     """Σ share · expert(x) over the chosen experts, and the shared expert beside them, where there is one."""
-    router = _router(build, x, Axis("expert", how.count), bias=how.router_bias)  # n × d → n × experts
+    router = product(
+        build, "router", x, Axis("expert", how.count), ROUTING, biased=how.router_bias
+    )  # n × d → n × experts
     shares = build("expert_weights", ops.ExpertWeights(how.chosen, how.among_chosen), router)
     each = build.within("experts")
     said = [_expert(each.within(str(number)), x, shares, number, how) for number in range(how.count)]
     together = ops.WeightedExperts(how.chosen)
     if how.shared is None:
         return build("output", together, shares, *said)
-    chosen, shared = each("output", together, shares, *said), _shared(build.within("shared"), x, how.shared)
+    chosen, own = each("output", together, shares, *said), build.within("shared")
+    shared = feed_forward(own, x, how.shared)  # times a share that it gets for itself alone (Qwen Team 2024)
+    share = own("expert_weights", ops.Sigmoid(), product(own, "router", x, Axis("expert", 1), ROUTING))
+    shared = own("weighted", ops.WeightedExperts(1), share, shared)
     return build("output", ops.Add("experts + shared"), chosen, shared)
-
-
-def _router(build: Builder, x: str, axis: Axis, *, bias: bool = False) -> str:
-    biased = frozenset({"router"} if bias else ())
-    return build("router", ops.Linear("x W_r"), x, *matrix(build, "router", x, axis, biased))
 
 
 def _expert(build: Builder, x: str, shares: str, number: int, how: Experts) -> str:
@@ -153,13 +150,6 @@ def _expert(build: Builder, x: str, shares: str, number: int, how: Experts) -> s
         return build(name, ops.OfExpert(op, number, how.chosen, rows), *inputs, shares)
 
     return feed_forward(build, x, how.each, step)
-
-
-def _shared(build: Builder, x: str, how: FeedForward) -> str:
-    """The expert of all tokens, times a share that it gets for itself alone (Qwen Team 2024)."""
-    said = feed_forward(build, x, how)
-    share = build("expert_weights", ops.Sigmoid(), _router(build, x, Axis("expert", 1)))
-    return build("weighted", ops.WeightedExperts(1), share, said)
 
 
 # The head: a logit for every word or for every label and their shares, or one vector for the sentence
@@ -198,21 +188,16 @@ def label_head(build: Builder, x: str, tokens: Sequence, how: LabelHead) -> str:
         x = build("pooled", ops.Pool(how.pool), x, seen)  # n × d → d
     if how.transform is not None:
         x = _transform(build.within("transform"), x, how.transform)
-    labels = Axis(LABEL, len(how.labels), words=how.labels)
-    biased = frozenset({"logits"} if how.bias else ())
-    logits = build("logits", ops.Linear("x W"), x, *matrix(build, "logits", x, labels, biased))
+    logits = product(build, "logits", x, Axis(LABEL, len(how.labels), words=how.labels), biased=how.bias)
     return build("probabilities", SHARES[how.shares](), logits) if how.shares else logits
 
 
 def sentence_head(build: Builder, x: str, tokens: Sequence, how: SentenceHead) -> str:
     """One vector for the sentence, as the modules behind the layers make it (Reimers & Gurevych 2019, §3)."""
-    pool = [ops.Pool(each) for each in how.pools]
-    if len(pool) == 1:
-        x = build(POOLED, pool[0], x, tokens.visible)  # n × d → d
-    else:
-        names = [f"{POOLED}.{POOL_NAMES.get(each, each)}" for each in how.pools]
-        parts = [build(name, op, x, tokens.visible) for name, op in zip(names, pool, strict=True)]
-        x = build(POOLED, ops.Concat(), *parts)  # d each → k · d
+    several = len(how.pools) > 1
+    names = {pool: f"{POOLED}.{POOL_NAMES.get(pool, pool)}" if several else POOLED for pool in how.pools}
+    parts = [build(name, ops.Pool(pool), x, tokens.visible) for pool, name in names.items()]  # n × d → d
+    x = build(POOLED, ops.Concat(), *parts) if several else parts[0]  # d each → k · d
     scope, made = build.within(POOLED), set[str]()
     for place, module in enumerate(how.then):
         name = "normalized" if module is None else "dense"
@@ -225,7 +210,7 @@ def sentence_head(build: Builder, x: str, tokens: Sequence, how: SentenceHead) -
 def _transform(build: Builder, x: str, how: Transform, name: str = "hidden") -> str:
     """A matrix, an activation and a norm (Devlin et al. 2018, as published)."""
     out = Axis("dimension", how.width) if how.width else build.known[x][-1]
-    x = build(name, ops.Linear("x W"), x, *matrix(build, name, x, out, frozenset({name} if how.bias else ())))
+    x = product(build, name, x, out, biased=how.bias)
     if how.activation:
         x = build("activation", ACTIVATIONS[how.activation](), x)
     return x if how.norm is None else norm(build, x, how.norm)
