@@ -188,7 +188,7 @@ class AttentionConfig(BaseConfig):
         query, key, value = (
             build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width)) for name in EXAMPLE
         )
-        given = Sequence("", places, visible)
+        given = Sequence("", places, visible, places)
         dot_product(build, query, key, value, given, given, Attention(1, self.width, causal=self.causal))
         return build.program()
 

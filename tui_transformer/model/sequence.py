@@ -42,46 +42,38 @@ class Sequence:
     Attributes:
         tokens: IDs; "" where only keys and values of them are left.
         visible: Which keys are real tokens.
+        keys: Places of everything that can be looked at: of the tokens before as well.
         kept: Axis of the tokens before, whose keys and values were kept; None where all are computed.
-        key_places: Places of the keys: of the tokens before as well.
         counted: As in `Lengths`.
     """
 
     tokens: str
     places: str
     visible: str
+    keys: str
     kept: Axis | None = None
-    key_places: str = ""
     counted: int = 0
-
-    @property
-    def keys(self) -> str:
-        """Places of everything that can be looked at."""
-        return self.key_places or self.places
 
     def other_input(self, build: Builder, last: str) -> str:
         """Another input of the tokens."""
         return build.given(f"{self.places.rpartition('.')[0]}.{last}", *build.known[self.places])
 
 
-def sequence(build: Builder, label: str, length: int, past: int = 0, counted: int = 0) -> Sequence:
+def sequence(
+    build: Builder, label: str, length: int, past: int = 0, counted: int = 0, *, computed: bool = True
+) -> Sequence:
     """The inputs of a token sequence: IDs, places 0, 1, 2 … and which are real tokens (not padding).
 
-    Keys and values of the first `past` tokens were kept: only the `length` tokens after them are computed.
+    Keys and values of the first `past` tokens were kept: only the `length` tokens after them are computed; none where
+    another sequence looks at them alone.
     """
+
+    def given(name: str, axis: Axis) -> str:
+        return build.given(build.full(f"input.{name}"), axis)
+
     axis, every = Axis("token", length, f"{NEW}{label}" if past else label), Axis("token", past + length, label)
-    tokens = build("tokens", Given(), _input(build, "ids", axis))
-    places, visible = _input(build, "places", axis), _input(build, "visible", every)
+    tokens = build("tokens", Given(), given("ids", axis)) if computed else ""
+    places, visible = given("places", axis), given("visible", every)
     if not past:
-        return Sequence(tokens, places, visible, counted=counted)
-    return Sequence(tokens, places, visible, Axis("token", past, label), _input(build, "key_places", every), counted)
-
-
-def kept_sequence(build: Builder, label: str, length: int) -> Sequence:
-    """A sequence that was computed before, as far as another looks at it."""
-    axis = Axis("token", length, label)
-    return Sequence("", _input(build, "places", axis), _input(build, "visible", axis))
-
-
-def _input(build: Builder, name: str, axis: Axis) -> str:
-    return build.given(build.full(f"input.{name}"), axis)
+        return Sequence(tokens, places, visible, places, counted=counted)
+    return Sequence(tokens, places, visible, given("key_places", every), Axis("token", past, label), counted)

@@ -28,7 +28,7 @@ from tui_transformer.model.layers import (
     product,
     said_by,
 )
-from tui_transformer.model.sequence import Lengths, Sequence, kept_sequence, sequence
+from tui_transformer.model.sequence import Lengths, Sequence, sequence
 
 
 def transformer(what: Transformer, lengths: Lengths) -> Program:
@@ -42,7 +42,7 @@ def transformer(what: Transformer, lengths: Lengths) -> Program:
         x = run_stack(build.within(name), embed(build, tokens, vocabulary, model, stack.embedding), stack, tokens)
     else:
         if lengths.past:  # keys and values of the encoder's output were kept
-            source = kept_sequence(build, "tokens", lengths.tokens)
+            source = sequence(build, "tokens", lengths.tokens, computed=False)
         else:
             words = Axis("source vocabulary", what.vocab_size) if what.target_vocab_size else vocabulary
             source = sequence(build, "tokens", lengths.tokens)
