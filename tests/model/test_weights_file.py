@@ -23,7 +23,7 @@ from tui_transformer.engine import parts, weights
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights, unread, unread_said
+from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensors, open_file
 
@@ -254,8 +254,7 @@ def with_tensors(folder: Path, family: str, **more: np.ndarray) -> Model:
 def test_a_tensor_that_no_step_reads_is_named_but_no_copy_of_what_is_read(tmp_path):
     model = with_tensors(tmp_path, "bert", bert__pooler__dense__weight=np.ones((32, 32), "f4"))
     assert model.unread == ("bert.pooler.dense.weight",)
-    said = unread_said(model.name, model.unread)
-    assert said == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
+    assert model.unread_said == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
     # a copy, and what is none
     tensors = load_file(REFERENCES / "bert" / "model.safetensors")
     bias = tensors["cls.predictions.bias"]
@@ -263,11 +262,11 @@ def test_a_tensor_that_no_step_reads_is_named_but_no_copy_of_what_is_read(tmp_pa
     other = with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias + 1)
     assert other.unread in (("cls.predictions.decoder.bias",), ("cls.predictions.bias",))
     # many
-    said = unread_said("x", tuple(f"tensor {i}" for i in range(1200)))
-    assert said == "x: nothing here reads 1,200 tensors of the file: tensor 0, tensor 1, tensor 2 and 1,197 more"
-    assert unread({"b.weight", "a.weight", "c.weight"}, ["c.weight"]) == ("a.weight", "b.weight")
+    many = replace(model, name="x", unread=tuple(f"tensor {i}" for i in range(1200)))
+    named = "1,200 tensors of the file: tensor 0, tensor 1, tensor 2 and 1,197 more"
+    assert many.unread_said == f"x: nothing here reads {named}"
     # nothing
-    assert unread_said("encoder", Model.load("encoder").unread) is None
+    assert Model.load("encoder").unread_said is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +116,15 @@ class StoredWeights:
         return as_stored and self.tensors.find(place.name).packed(place.take)
 
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
-        """The tensors that no weight is read from, but for known buffers and copies of what is read."""
+        """The tensors that no weight is read from, but for known buffers and copies of what is read; sorted."""
         held, names, table = self.tensors.by_name, self.tensors.names, _table(self.tensors, config)
         read = {place.name for place in self.places.values()}
         left, known = names - read, set(read)
         for name, place in self.places.items():
             copies = left.intersection(table.spellings(name, names))
             known |= {other for other in copies if equal(held[other], held[place.name])}
-        return unread(held, known, harmless=() if config.sentence is None else POOLER)
+        buffers = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *(() if config.sentence is None else POOLER)))})")
+        return tuple(sorted(name for name in held.keys() - known if not buffers.fullmatch(name)))
 
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
@@ -335,24 +336,3 @@ HARMLESS: tuple[str, ...] = (
 
 POOLER: tuple[str, ...] = (r"pooler\.(dense\.)?(weight|bias)",)
 """Of an encoder's own way to one vector, which a folder of sentence-transformers leaves for another."""
-
-MOST_NAMED, LONGEST = 3, 60
-
-
-def unread(names: Collection[str], read: Iterable[str], harmless: Sequence[str] = ()) -> tuple[str, ...]:
-    """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted.
-
-    `harmless`: more ends of names of such tensors, as in `HARMLESS`.
-    """
-    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *harmless))})")
-    return tuple(sorted(name for name in set(names) - set(read) if not known.fullmatch(name)))
-
-
-def unread_said(name: str, tensors: tuple[str, ...]) -> str | None:
-    """That there are such tensors, in one line; None where there are none."""
-    if not tensors:
-        return None
-    count = f"{len(tensors):,} tensors" if len(tensors) > 1 else "a tensor"
-    shown = ", ".join(each[:LONGEST] for each in tensors[:MOST_NAMED])
-    more = f" and {len(tensors) - MOST_NAMED:,} more" if len(tensors) > MOST_NAMED else ""
-    return f"{name}: nothing here reads {count} of the file: {shown}{more}"

@@ -183,20 +183,6 @@ def check_settings_say_all(config: BaseConfig) -> None:
         raise InputError(f"{what}: write its weights alone, --out model.npz")
 
 
-def reading_unknown(parts: Parts, unknown: str) -> Parts:
-    """The model that takes unknown words so: a key of `UNKNOWN`.
-
-    Raises:
-        UsageError: There is no such way, or the model has no unknown words.
-    """
-    if unknown not in UNKNOWN:
-        raise UsageError(f"unknown {shown(unknown)}: unknown words are read as {', '.join(UNKNOWN)}")
-    words = None if parts.tokenizer is None else parts.tokenizer.vocabulary
-    if unknown == "zero" and (words is None or words.unknown_id is None):
-        raise UsageError(f"unknown zero: no word is unknown to {parts.name}, so there is none to be the vector 0")
-    return dataclasses.replace(parts, unknown=unknown)
-
-
 def _built_in(name: str, words: Words, at: At, new: New, sizes: Mapping[str, Any]) -> Parts:
     seed = 0 if new.seed is None else new.seed
     if not isinstance(seed, int) or seed < 0:
@@ -204,7 +190,11 @@ def _built_in(name: str, words: Words, at: At, new: New, sizes: Mapping[str, Any
     if name == "attention":
         if new.embedding is not None or new.vectors is not None:
             raise UsageError("the attention example reads no words: it has no embedding")
-        return _attention_example(at, sizes)
+        _check_settings(sizes, AttentionConfig)
+        example, given = AttentionConfig(**sizes), AttentionConfig()
+        if (example.length, example.width) != (given.length, given.width):
+            raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
+        return Parts(name, example, Weights(choose_backend(*at, small=True), example_weight), None)
     _check_settings(sizes, Config)
     if "decoder_layers" in sizes and name != "encoder-decoder":
         raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
@@ -212,10 +202,10 @@ def _built_in(name: str, words: Words, at: At, new: New, sizes: Mapping[str, Any
         raise UsageError("causal cannot be off in a decoder, which always has the causal mask: use the encoder")
     known = words if isinstance(words, Vocabulary) else load_vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
-    given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
+    sides: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
     vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(expanded(new.vectors), known)
     embedding = NewEmbedding(new.embedding or NORMAL, vectors)
-    config = Config(**given | fitting(vectors, sizes) | dict(sizes))
+    config = Config(**sides | fitting(vectors, sizes) | dict(sizes))
     count = program_of(config, Lengths(1, 1)).weight_count()
     backend = choose_backend(*at, small=count < SMALL)
     check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
@@ -231,15 +221,6 @@ def fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, 
         raise UsageError(f"d_model {sizes['d_model']}: the vectors of {vectors.path} have {vectors.width} numbers")
     heads = next(count for count in range(HEADS, 0, -1) if vectors.width % count == 0)
     return {"d_model": vectors.width, "heads": heads}
-
-
-def _attention_example(at: At, sizes: Mapping[str, Any]) -> Parts:
-    _check_settings(sizes, AttentionConfig)
-    config, given = AttentionConfig(**sizes), AttentionConfig()
-    if (config.length, config.width) != (given.length, given.width):
-        raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
-    weights = Weights(choose_backend(*at, small=True), example_weight)
-    return Parts("attention", config, weights, None)
 
 
 def _from_folder(where: str | Path, words: Words, at: At) -> Parts:

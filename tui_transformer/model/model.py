@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
-from tui_transformer.model.checkpoint import unread_said
-from tui_transformer.model.checks import as_plain
-from tui_transformer.model.loading import Added, Dictionary, New, Parts, program_of, reading_unknown
+from tui_transformer.model.checks import as_plain, shown
+from tui_transformer.model.loading import UNKNOWN, Added, Dictionary, New, Parts, program_of
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.texts import (
     DECODER,
@@ -34,13 +32,14 @@ from tui_transformer.model.texts import (
     padded,
     segments_of,
     until_last,
-    without_past,
 )
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.records import dataclass
 from tui_transformer.text.vocabulary import Vocabulary
 
 EMBEDDING = "embedding.tokens"
+MOST_NAMED, LONGEST = 3, 60
+"""Tensors that nothing reads: how many are named, and so many characters of each."""
 
 
 def _again(load: Callable[[], Parts], own: Mapping[str, Any]) -> Model:
@@ -78,7 +77,12 @@ class Model(Texts):
     @property
     def unread_said(self) -> str | None:
         """That the file has tensors that nothing reads, in one line; None where it has none."""
-        return unread_said(self.name, self.unread)
+        if not self.unread:
+            return None
+        count = f"{len(self.unread):,} tensors" if len(self.unread) > 1 else "a tensor"
+        named = ", ".join(each[:LONGEST] for each in self.unread[:MOST_NAMED])
+        more = f" and {len(self.unread) - MOST_NAMED:,} more" if len(self.unread) > MOST_NAMED else ""
+        return f"{self.name}: nothing here reads {count} of the file: {named}{more}"
 
     @property
     def has_vector(self) -> Host | None:
@@ -122,7 +126,12 @@ class Model(Texts):
             raise UsageError(f"a model is a name or a path, not {type(where).__name__}")
         sizes = {name: as_plain(value) for name, value in sizes.items()}
         parts = loading.load(where, vocabulary, (device, dtype), New(as_plain(seed), embedding, vectors), sizes)
-        return cls(**vars(parts if unknown == "token" else reading_unknown(parts, unknown)))
+        if unknown not in UNKNOWN:
+            raise UsageError(f"unknown {shown(unknown)}: unknown words are read as {', '.join(UNKNOWN)}")
+        model = cls(**{**vars(parts), "unknown": unknown})
+        if unknown == "zero" and (model.vocabulary is None or model.vocabulary.unknown_id is None):
+            raise UsageError(f"unknown zero: no word is unknown to {model.name}, so there is none to be the vector 0")
+        return model
 
     @property
     def backend(self) -> Backend:
@@ -135,7 +144,11 @@ class Model(Texts):
 
     def program_of(self, lengths: Lengths) -> Program:
         """The same for any lengths, tokens before whose keys and values were kept included."""
-        program = program_of(self.config, lengths, self._silent)
+        words, target = self.vocabulary, self.target_vocabulary
+        silent: tuple[tuple[str, int | None], ...] = ()
+        if self.unknown == "zero" and words is not None and target is not None:
+            silent = (EMBEDDING, words.unknown_id), (f"{DECODER}{EMBEDDING}", target.unknown_id)
+        program = program_of(self.config, lengths, silent)
         for each in self.added:
             program = each.extended(program)
         return program
@@ -165,14 +178,6 @@ class Model(Texts):
             raise UsageError(f"features are what Features.load gives, not {type(features).__name__}")
         added = features.placed(self.program(1), at, into, replaces=replace)
         return dataclasses.replace(self, weights=added.beside(self.weights), added=(*self.added, added))
-
-    @cached_property
-    def _silent(self) -> tuple[tuple[str, int | None], ...]:
-        """The embeddings, and the ID of each whose vector is 0."""
-        words, target = self.vocabulary, self.target_vocabulary
-        if self.unknown != "zero" or words is None or target is None:
-            return ()
-        return (EMBEDDING, words.unknown_id), (f"{DECODER}{EMBEDDING}", target.unknown_id)
 
     def trace(
         self,
@@ -214,13 +219,23 @@ class Model(Texts):
         if not self.config.vocab_size:
             if any(given is not None for given in (text, ids, mask)):
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
-            return self._trace(givens_of(np.zeros((1, self.config.max_length), dtype=np.int64), self.config), budget)
-        rows, givens, several = self._source(text, ids, mask, pair, segments, cut=cut)
-        givens |= self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
+            batched = None
+            givens = givens_of(np.zeros((1, self.config.max_length), dtype=np.int64), self.config)
+        else:
+            rows, givens, batched = self._source(text, ids, mask, pair, segments, cut=cut)
+            givens |= self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
         if self.reads_again:  # of a padded text one token more, in the place of the first that is padding
             name = f"{DECODER}input.visible"
             givens = {**givens, name: givens[name] & until_last(givens["input.visible"])}
-        return self._trace(givens, budget, batched=several)
+        lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
+        program = self.program_of(as_counted(Lengths(*lengths), givens, self.config))
+        needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
+        words: dict[str, Any] = {"title": self.name, "word": self.word, "target_word": self.target_word}
+        values = {name: givens[name] for name in program.givens}
+        trace = Trace(program, self.weights, values, budget, batched=batched, **words)
+        needed *= self.backend.dtype.itemsize * trace.batch
+        check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
+        return trace
 
     def _source(
         self, text: Any, ids: Any, mask: Any, pair: str | None, segments: Sequence[int] | None, *, cut: bool
@@ -236,22 +251,18 @@ class Model(Texts):
             encoding = self.encode(text, cut=cut, pair=pair)
             rows, segments, several = self._ids([encoding.ids]), encoding.segments, False
         else:
-            (rows, mask), several = self._batch(text, mask, pair, cut=cut), True
+            if mask is not None or pair is not None:
+                raise UsageError("several sentences make their own mask, and none is a pair: give token IDs instead")
+            if isinstance(text, bytes) or not all(isinstance(each, str) for each in text):
+                raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
+            if not text:
+                raise InputError("there is no sentence: give at least one")
+            given, mask = padded([self.encode(each, cut=cut).ids for each in text], self.config.pad_id)
+            rows, several = self._ids(given), True
         givens = givens_of(rows, self.config, visible=checked_mask(mask, rows)) | segments_of(
             segments, rows, self.config
         )
         return rows, givens, several
-
-    def _batch(self, texts: Sequence[str], mask: Any, pair: str | None, *, cut: bool) -> tuple[Host, list[list[int]]]:
-        """Token IDs of several sentences, padded at the end, and their mask."""
-        if mask is not None or pair is not None:
-            raise UsageError("several sentences make their own mask, and none is a pair: give token IDs instead")
-        if isinstance(texts, bytes) or not all(isinstance(text, str) for text in texts):
-            raise UsageError("a sentence is a text: give token IDs by name, trace(ids=[…])")
-        if not texts:
-            raise InputError("there is no sentence: give at least one")
-        ids, mask = padded([self.encode(text, cut=cut).ids for text in texts], self.config.pad_id)
-        return self._ids(ids), mask
 
     def _decoder_givens(self, source: Host, text: str | None, ids: Sequence[Any] | Host | None, *, cut: bool) -> Givens:
         """The same for the decoder's tokens, as many rows of them as the source has."""
@@ -269,17 +280,6 @@ class Model(Texts):
         if len(rows) not in (1, batch):
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
         return givens_of(np.broadcast_to(rows, (batch, rows.shape[1])), self.config, DECODER)
-
-    def _trace(self, givens: Mapping[str, Host], budget: int, *, batched: bool | None = None) -> Trace:
-        lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
-        program = self.program_of(as_counted(Lengths(*lengths), givens, self.config))
-        givens = {name: givens[name] for name in program.givens}
-        needed = max((math.prod(step.shape) for step in program.steps if not step.windowed), default=0)
-        words: dict[str, Any] = {"word": self.word, "target_word": self.target_word}
-        trace = Trace(program, self.weights, givens, budget, title=self.name, batched=batched, **words)
-        needed *= self.backend.dtype.itemsize * trace.batch
-        check_memory(needed, f"{trace.batch * sum(lengths):,} tokens need", "use fewer tokens")
-        return trace
 
     def trace_after(
         self,
@@ -329,7 +329,10 @@ class Model(Texts):
         lengths = Lengths(*(each.shape[1] for each in (rows, target) if each is not None))
         lengths = as_counted(lengths, givens, self.config)
         if past:
-            givens |= without_past(givens, DECODER if self.has_decoder else "", past)
+            prefix = f"{DECODER if self.has_decoder else ''}input."
+            later = {name: values[:, past:] for name, values in givens.items() if name.startswith(prefix)}
+            every = {f"{prefix}visible": givens[f"{prefix}visible"], f"{prefix}key_places": givens[f"{prefix}places"]}
+            givens |= later | every
             lengths = lengths.after(past)
         return lengths, givens
 

@@ -36,10 +36,11 @@ class Texts(Parts):
     @property
     def most_tokens(self) -> int:
         """How many tokens a text may have: those that the model was made for, or fewer for its sentence vectors."""
-        return self._at_most(self.config.max_length)
+        return self._most_tokens(cut=True)
 
-    def _at_most(self, tokens: int) -> int:
-        sentence = self.config.sentence
+    def _most_tokens(self, *, cut: bool) -> int:
+        """The same; uncut, a text may have more than the model was made for, where positions are computed."""
+        tokens, sentence = self.config.max_length if cut else self.config.longest, self.config.sentence
         return tokens if sentence is None or sentence.most_tokens is None else min(tokens, sentence.most_tokens)
 
     @property
@@ -95,15 +96,15 @@ class Texts(Parts):
         if pair is not None and self.tokenizer is not None:
             check_text(text, pair)
             check_length(text + pair)
-            most = self._at_most(self.config.max_length if cut else self.config.longest)
-            return self._known(encode_pair(self.tokenizer, text, pair, most, cut=cut), self.vocabulary)
+            encoding = encode_pair(self.tokenizer, text, pair, self._most_tokens(cut=cut), cut=cut)
+            return self._known(encoding, self.vocabulary)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
         check_text(text)
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids, ids=), or --vocab (vocabulary=)")
-        most = self._at_most(self.config.max_length if cut else self.config.longest)
+        most = self._most_tokens(cut=cut)
         try:
             encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
         except InputError as error:  # where they are too many for sentence vectors alone, what reads them is said
@@ -210,6 +211,7 @@ def givens_of(rows: Host, config: BaseConfig, prefix: str = "", visible: Host | 
     """IDs, their places, and which are visible: by default all but runs of the pad ID at the beginning and end."""
     if visible is None:
         visible = unpadded_ids(rows, config, begins=bool(prefix))  # a decoder may begin with the pad ID
+    ends = rows == (None if config.labels is None else config.labels.end_id)  # where a classifier goes by them
     values = {
         "ids": rows,
         "places": _places(rows, visible, config),
@@ -217,7 +219,7 @@ def givens_of(rows: Host, config: BaseConfig, prefix: str = "", visible: Host | 
         "order": counted(rows),
         "unpadded": unpadded(rows, config.pad_id),
         "segments": np.zeros_like(rows),
-        "ended": visible & _until_end(rows, config),
+        "ended": visible & (until_last(ends) | ~ends.any(axis=1, keepdims=True)),
     }
     return {f"{prefix}input.{name}": value for name, value in values.items()}
 
@@ -230,13 +232,6 @@ def _places(rows: Host, visible: Host, config: BaseConfig) -> Host:
     ahead = visible.argmax(axis=1)[:, None]  # padding at the beginning
     hidden = np.maximum(np.arange(rows.shape[1]) - ahead, 0)
     return np.take_along_axis(places, np.where(visible, visible.cumsum(axis=1) - 1, hidden), axis=1)
-
-
-def _until_end(rows: Host, config: BaseConfig) -> Host:
-    """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
-    ends = rows == (None if config.labels is None else config.labels.end_id)
-    visible: Host = until_last(ends) | ~ends.any(axis=1, keepdims=True)
-    return visible
 
 
 def until_last(marks: Host) -> Host:
@@ -252,11 +247,9 @@ def unpadded_ids(rows: Host, config: BaseConfig, *, begins: bool) -> Host:
         return all_visible(rows)
     real = rows != pad_id
     real[:, 0] |= begins
-    visible = all_visible(rows)
+    visible: Host = np.logical_or.accumulate(real, axis=1) | ~real.any(axis=1, keepdims=True)
     if getattr(config, "end_is_padding", True):
-        visible &= np.logical_or.accumulate(real[:, ::-1], axis=1)[:, ::-1]
-    nothing_else = ~real.any(axis=1, keepdims=True)
-    visible &= np.logical_or.accumulate(real, axis=1) | nothing_else
+        visible &= until_last(real)
     return visible
 
 
@@ -315,10 +308,3 @@ def segments_of(segments: Sequence[int] | None, rows: Host, config: BaseConfig) 
     if row.shape != rows.shape[1:] or row.min() < 0 or row.max() >= known:
         raise InputError(f"segments are one number from 0 to {known - 1} for each of {rows.shape[1]} tokens")
     return {"input.segments": np.broadcast_to(row, rows.shape)}
-
-
-def without_past(givens: Mapping[str, Host], prefix: str, past: int) -> Givens:
-    """The inputs of the tokens after the first `past`, and the places of all."""
-    later = {name: values[:, past:] for name, values in givens.items() if name.startswith(f"{prefix}input.")}
-    places, visible = f"{prefix}input.places", f"{prefix}input.visible"
-    return later | {visible: givens[visible], f"{prefix}input.key_places": givens[places]}
