@@ -11,7 +11,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, a_size, check_settings, optional, renamed, shown, truth
+from tui_transformer.model.checks import Check, a_size, optional, renamed, shown, truth
 from tui_transformer.model.description import SentenceHead, Transformer
 from tui_transformer.model.labels import Labels, Layout, label_head, read_labels
 from tui_transformer.model.sentence import read_sentence, written_modules
@@ -37,6 +37,12 @@ KINDS: Mapping[str, str] = {
     "mlp_only_layers": "tuple[int, ...]",
 }
 """Types of settings that not all families have, where the default does not tell them."""
+
+NOT_READ: Mapping[str, str] = {
+    "quantization_config": "quantized weights are read from a folder alone",
+    "per_layer_config": "only layers that are all alike are supported",
+}
+"""Settings that any family may have and that are not supported, and why."""
 
 
 @dataclass(frozen=True)
@@ -205,28 +211,29 @@ class BaseConfig:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change no number are left alone."""
-        check_settings(raw, cls.fixed)
+        for key, why in NOT_READ.items():
+            if raw.get(key):
+                raise UsageError(f"{key}: {why}")
+        for key, value in cls.fixed.items():
+            if raw.get(key, value) != value:
+                raise UsageError(f"{key} {shown(raw[key])} is not supported: only {shown(value)} is")
         raw = renamed(raw, cls.other_names)
         sentence = read_sentence(raw)
         labels = read_labels(raw, cls.layouts) if sentence is None else None
         values: dict[str, Any] = {"labels": labels, "sentence": sentence}
         for field in cls.settings():
-            key = cls.key(field.name)
+            key, kind = cls.key(field.name), str(field.type)
             if key in raw:
-                values[field.name] = _read(str(field.type), raw[key])
+                value = raw[key]
+                if isinstance(value, list) and kind.startswith("tuple"):
+                    value = tuple(map(str, value) if kind.startswith("tuple[str") else value)
+                values[field.name] = value
             elif field.default is field.default_factory is dataclasses.MISSING:
                 values[field.name] = None  # which its check refuses
         config = cls(**values)
         if sentence is not None and config.has_decoder:
             raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
         return config
-
-
-def _read(kind: str, value: Any) -> Any:
-    """The value of a field of this type, lists as tuples."""
-    if not isinstance(value, list) or not kind.startswith("tuple"):
-        return value
-    return tuple(map(str, value)) if kind.startswith("tuple[str") else tuple(value)
 
 
 def counted(rows: Host) -> Host:

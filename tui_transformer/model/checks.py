@@ -115,20 +115,3 @@ def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         if settings.setdefault(own, raw[other]) != raw[other]:
             raise UsageError(f"{other} {shown(raw[other])} and {own} {shown(settings[own])} are the same setting")
     return settings
-
-
-NOT_READ: Mapping[str, str] = {
-    "quantization_config": "quantized weights are read from a folder alone",
-    "per_layer_config": "only layers that are all alike are supported",
-}
-"""Settings that any family may have and that are not supported, and why."""
-
-
-def check_settings(raw: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
-    """Raise UsageError for a setting that is not supported in any family, or another value than one that is `fixed`."""
-    for key, why in NOT_READ.items():
-        if raw.get(key):
-            raise UsageError(f"{key}: {why}")
-    for key, value in fixed.items():
-        if raw.get(key, value) != value:
-            raise UsageError(f"{key} {shown(raw[key])} is not supported: only {shown(value)} is")

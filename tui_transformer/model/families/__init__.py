@@ -44,13 +44,12 @@ def family(
     name: str, base: type[Kind], model_type: str, defaults: Mapping[str, Any] | None = None, /, **said: Any
 ) -> type[Kind]:
     """The configuration of a family that differs from another in defaults and class attributes alone."""
-    attributes = {"model_type": model_type, "defaults": defaults or {}, "__reduce__": _reduced, **said}
+
+    def reduced(config: BaseConfig) -> tuple[Any, ...]:
+        return _again, (config.model_type, vars(config))  # such a class has no name in a module
+
+    attributes = {"model_type": model_type, "defaults": defaults or {}, "__reduce__": reduced, **said}
     return dataclass(frozen=True)(type(name, (base,), attributes))
-
-
-def _reduced(config: BaseConfig) -> tuple[Any, ...]:
-    """Pickled by its family: such a class has no name in a module."""
-    return _again, (config.model_type, vars(config))
 
 
 def _again(model_type: str, values: Mapping[str, Any]) -> BaseConfig:

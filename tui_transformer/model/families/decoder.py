@@ -174,7 +174,7 @@ class DecoderConfig(BaseConfig):
             size, heads = self.key("hidden_size"), self.key("num_attention_heads")
             check_divides(size, self.hidden_size, heads, self.num_attention_heads)
         check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
-        for rope in self.ropes:
+        for rope in self.ropes.values():
             rope.check(self.model_type, self.head_width, in_part=self.style.turned_in_part)
             turned = rope.width(self.head_width)
             if self.style.in_pairs and self.head_width % turned:
@@ -210,7 +210,7 @@ class DecoderConfig(BaseConfig):
         return self.max_length if self.style.positions == "learned" else LARGEST_SIZE
 
     def keeps(self, past: int, length: int) -> bool:
-        turns = [rope.rotary(self.head_width) for rope in self.ropes]
+        turns = [rope.rotary(self.head_width) for rope in self.ropes.values()]
         return all(turn.of(past) == turn.of(length) for turn in turns)
 
     # The file
@@ -218,12 +218,16 @@ class DecoderConfig(BaseConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; null and 0 of some settings are none, as published."""
-        given = {**raw, "use_bidirectional_attention": raw.get("use_bidirectional_attention") or None}
+        pad, begins, ends = (raw.get(f"{name}_token_id") for name in ("pad", "bos", "eos"))
+        if pad in (-1, begins, *(ends if isinstance(ends, list) else [ends])):  # no padding, or a real token
+            pad = None
+        both_sides = raw.get("use_bidirectional_attention") or None
+        given = {**raw, "pad_token_id": pad, "use_bidirectional_attention": both_sides}
         if "mlp_only_layers" in cls.defaults:
             given["mlp_only_layers"] = raw.get("mlp_only_layers") or ()
             given |= {"sliding_window": None} if raw.get("sliding_window") == 0 else {}
         rope = {"rope_parameters": cls.read_rope(raw)} if cls.style.positions == "rotary" else {}
-        return super().from_json({**given, "pad_token_id": _padding(raw), **rope})
+        return super().from_json({**given, **rope})
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
@@ -258,22 +262,14 @@ class DecoderConfig(BaseConfig):
         return kinds or tuple(SLIDING if self.style.slides(self, i) else FULL for i in range(self.num_hidden_layers))
 
     @property
-    def ropes(self) -> frozenset[Rope]:
-        ropes = self.rope_parameters
-        if self.style.positions != "rotary":
-            return frozenset()
-        return frozenset({ropes} if isinstance(ropes, Rope) else {ropes.full_attention, ropes.sliding_attention})
+    def ropes(self) -> Mapping[str, Rope]:
+        """The rotary positions of every kind of layer."""
+        ropes = self.rope_parameters if self.style.positions == "rotary" else None
+        return dict.fromkeys((FULL, SLIDING), ropes) if isinstance(ropes, Rope) else vars(ropes) if ropes else {}
 
     def rotary(self, kind: str) -> Rotary | None:
-        if self.style.positions != "rotary":
-            return None
-        ropes = self.rope_parameters
-        rope: Rope = ropes if isinstance(ropes, Rope) else getattr(ropes, kind)
-        return rope.rotary(self.head_width)
-
-    def is_turned(self, layer: int, window: int | None) -> bool:
-        """Whether a layer with this window has the rotary positions of its kind."""
-        return True
+        rope = self.ropes.get(kind)
+        return None if rope is None else rope.rotary(self.head_width)
 
     # The model
 
@@ -339,7 +335,7 @@ class DecoderConfig(BaseConfig):
         dense, step = self.setting("mlp_only_layers", ()), self.setting("decoder_sparse_step", 1)
         for number, kind in enumerate(self.kinds):
             window = self.window if kind == SLIDING else None
-            rotary = turns[kind] if self.is_turned(number, window) else None
+            rotary = turns[kind] if self.style.turns(self, number, window) else None
             own = replace(attention, window=window, rotary=rotary)
             fed = feed_forward if experts is None or number in dense or (number + 1) % step else experts
             scale = self.setting("residual_multiplier", 1.0)
@@ -358,9 +354,3 @@ def decoder(
     """The configuration of a family that is told by its style, its own settings and other class attributes."""
     name = "".join(filter(str.isalnum, sizes_of(model_type)["title"]))
     return family(f"{name}Config", DecoderConfig, model_type, defaults, style=style, **said)
-
-
-def _padding(raw: Mapping[str, Any]) -> int | None:
-    """The ID of padding; none where it is −1, or that of a real token: one that begins or ends every text."""
-    pad, begins, ends = (raw.get(f"{name}_token_id") for name in ("pad", "bos", "eos"))
-    return None if pad in (-1, begins, *(ends if isinstance(ends, list) else [ends])) else pad

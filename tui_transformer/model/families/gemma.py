@@ -129,12 +129,17 @@ def _slides(config: Any, layer: int) -> bool:
     return config.window is not None and isinstance(pattern, int) and (layer + 1) % pattern != 0
 
 
+def _turns(config: Any, _: int, window: int | None) -> bool:
+    """Where some layers have a window, those without have no rotary positions (Kazemnejad et al. 2023)."""
+    return config.window is None or window is not None
+
+
 @dataclass(frozen=True)
 class Exaone4Config(DecoderConfig):
     """EXAONE 4 (LG AI Research 2025): norms behind the sublayers and of heads; windows in some layers."""
 
     model_type = "exaone4"
-    style = Style(place="output", head_norms="alike", slides=_slides)
+    style = Style(place="output", head_norms="alike", slides=_slides, turns=_turns)
     defaults: ClassVar[Mapping[str, Any]] = {"sliding_window": 4096, "layer_types": None}
     weights = BEHIND
 
@@ -153,7 +158,3 @@ class Exaone4Config(DecoderConfig):
         if raw.get("layer_types") is None and raw.get("sliding_window", 4096) is not None and not is_whole(pattern, 1):
             raise UsageError(f"sliding_window_pattern {shown(pattern)} without layer_types is not supported")
         return super().from_json(raw)
-
-    def is_turned(self, layer: int, window: int | None) -> bool:
-        """Where some layers have a window, those without have no rotary positions (Kazemnejad et al. 2023)."""
-        return self.window is None or window is not None

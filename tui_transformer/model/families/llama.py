@@ -12,7 +12,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, a_size, list_of, optional, positive, shown
 from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE
 from tui_transformer.model.families.decoder import LAYER, DecoderConfig, decoder, less_one, llama_like
-from tui_transformer.model.families.rope import LayerRopes, Rope
+from tui_transformer.model.families.rope import FULL, LayerRopes, Rope
 from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style, all_but_every
 from tui_transformer.model.weight_table import Part, halves_of_pairs, side_by_side
 from tui_transformer.records import dataclass, replace
@@ -103,12 +103,18 @@ CwmConfig = decoder(
 """CWM (Meta FAIR 2025, "Code World Model"): a window in three of four layers; the first has none."""
 
 
+def _turns(config: SmolLm3Config, layer: int, _: int | None = None) -> bool:
+    """Where the file says 1, whatever the key's name says (Kazemnejad et al. 2023)."""
+    every, said = config.no_rope_layer_interval, config.no_rope_layers
+    return bool((layer + 1) % every if said is None else said[layer] == 1)
+
+
 @dataclass(frozen=True)
 class SmolLm3Config(DecoderConfig):
     """SmolLM3 (Bakouch et al. 2025): Llama whose every fourth layer has no rotary positions, and maybe a window."""
 
     model_type = "smollm3"
-    style = replace(STYLE, slides=lambda config, layer: not config.is_turned(layer))
+    style = replace(STYLE, slides=lambda config, layer: not _turns(config, layer), turns=_turns)
     defaults = BIASES | {"sliding_window": None, "layer_types": None, "use_sliding_window": False}
     checks: ClassVar[Mapping[str, Check]] = {"no_rope_layers": optional(list_of(0, 1))}
 
@@ -120,11 +126,6 @@ class SmolLm3Config(DecoderConfig):
         named = self.num_hidden_layers if self.no_rope_layers is None else len(self.no_rope_layers)
         if named < self.num_hidden_layers:
             raise UsageError(f"no_rope_layers names {named} layers of {self.num_hidden_layers}")
-
-    def is_turned(self, layer: int, window: int | None = None) -> bool:
-        """Where the file says 1, whatever the key's name says (Kazemnejad et al. 2023)."""
-        every, said = self.no_rope_layer_interval, self.no_rope_layers
-        return bool((layer + 1) % every if said is None else said[layer] == 1)
 
 
 # Phi
@@ -191,7 +192,7 @@ class Phi3Config(DecoderConfig):
 
 # Columns that turn together side by side
 
-IN_HALVES = halves_of_pairs(lambda config: next(iter(config.ropes)).width(config.head_width))
+IN_HALVES = halves_of_pairs(lambda config: config.ropes[FULL].width(config.head_width))
 """Columns that are not turned are put in the same order in queries and keys: scores are the same."""
 
 QUERY_AND_KEY = {name: Part(f"self_attn.{name[0]}_proj", IN_HALVES) for name in ("query", "key")}
@@ -217,23 +218,15 @@ CohereConfig = decoder("cohere", COHERE, COHERE_OWN, keys=EPSILON, weights=TURNE
 """Cohere (Command R, 2024): both sublayers read one norm, which has no shift."""
 
 
-@dataclass(frozen=True)
-class Cohere2Config(DecoderConfig):
-    """Cohere 2 (Command R7B, 2024): layers have a window and rotary positions, or neither."""
-
-    model_type = "cohere2"
-    style = replace(COHERE, slides=all_but_every("sliding_window_pattern"))
-    defaults: ClassVar[Mapping[str, Any]] = {**COHERE_OWN, "sliding_window": 4096, "layer_types": None}
-    keys = EPSILON
-    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_qk_norm": False}
-    weights = TURNED_IN_PAIRS
-
-    sliding_window_pattern: int = 4
-
-    def is_turned(self, layer: int, window: int | None) -> bool:
-        """Layers without a window have no rotary positions (Kazemnejad et al. 2023)."""
-        return window is not None
-
+Cohere2Config = decoder(
+    "cohere2",
+    replace(COHERE, slides=all_but_every("sliding_window_pattern"), turns=lambda _, __, window: window is not None),
+    {**COHERE_OWN, "sliding_window": 4096, "layer_types": None, "sliding_window_pattern": 4},
+    keys=EPSILON,
+    fixed={**DecoderConfig.fixed, "use_qk_norm": False},
+    weights=TURNED_IN_PAIRS,
+)
+"""Cohere 2 (Command R7B, 2024): layers have a window and rotary positions, or neither (Kazemnejad et al. 2023)."""
 
 HeliumConfig = decoder(
     "helium",

@@ -117,11 +117,28 @@ class Rope:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
         width = self.width(head_width)
         frequencies = self.scaled(SCALINGS[self.rope_type], width)
-        factor = FACTORS[self.rope_type](self) if self.rope_type in FACTORS else 1.0
+        factor = self.turned_factor()
         contexts = {"dynamic": self.context, "longrope": self.original_max_position_embeddings}
         if self.rope_type not in contexts:
             return Rotary(frequencies, factor)
         return Rotary(frequencies, factor, contexts[self.rope_type], partial(self.longer, width))
+
+    def turned_factor(self) -> float:
+        """What turned columns are multiplied by, unless the file says it.
+
+        With `yarn` 0.1 ln(factor) + 1 (Peng et al. 2023, §3.4), or the ratio of two such; with `longrope`
+        √(1 + ln(factor) ÷ ln(old context)) (as published with Phi-3).
+        """
+        if self.rope_type not in ("yarn", "longrope"):
+            return 1.0
+        if self.attention_factor is not None:
+            return self.attention_factor
+        growth = math.log(self.factor)
+        if self.rope_type == "longrope":
+            return math.sqrt(1.0 + growth / math.log(self.original_max_position_embeddings)) if growth else 1.0
+        if self.mscale and self.mscale_all_dim:
+            return (0.1 * self.mscale * growth + 1.0) / (0.1 * self.mscale_all_dim * growth + 1.0)
+        return 0.1 * growth + 1.0
 
     def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
         frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
@@ -248,29 +265,6 @@ def _pair_that_turns(rope: Rope, turns: float, width: int) -> float:
     wanted = rope.original_max_position_embeddings / (turns * 2.0 * math.pi)
     return width * math.log(wanted) / (2.0 * math.log(rope.rope_theta))
 
-
-def _yarn_factor(rope: Rope) -> float:
-    """0.1 ln(factor) + 1, unless the file says another (Peng et al. 2023, §3.4)."""
-    if rope.attention_factor is not None:
-        return rope.attention_factor
-    if rope.mscale and rope.mscale_all_dim:
-        return _magnified(rope.factor, rope.mscale) / _magnified(rope.factor, rope.mscale_all_dim)
-    return _magnified(rope.factor, 1.0)
-
-
-def _magnified(factor: float, scale: float) -> float:
-    return 0.1 * scale * math.log(factor) + 1.0
-
-
-def _long_factor(rope: Rope) -> float:
-    """√(1 + ln(factor) ÷ ln(old context)), unless the file says another (as published with Phi-3)."""
-    if rope.attention_factor is not None or rope.factor <= 1.0:
-        return 1.0 if rope.attention_factor is None else rope.attention_factor
-    return math.sqrt(1.0 + math.log(rope.factor) / math.log(rope.original_max_position_embeddings))
-
-
-FACTORS: Mapping[str, Callable[[Rope], float]] = {"yarn": _yarn_factor, "longrope": _long_factor}
-"""Factors of turned columns."""
 
 SCALINGS: Mapping[str, Scaling] = {
     "default": _kept,

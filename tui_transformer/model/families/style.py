@@ -51,6 +51,7 @@ class Style:
         root_scaled: Rows of the embedding are times √d_model.
         scale: What scores are multiplied by; None for 1 ÷ √d_k.
         slides: Which layers have a window, where windows are used and the file has no `layer_types`.
+        turns: Which have the rotary positions of their kind, by the number of the layer and its window.
         in_pairs: Files have columns that turn together side by side.
         usual_rope: `rope_parameters` of a file that says nothing of rotary positions.
         theta_of_windows: Where layers with a window have rotary positions of their own: the name of θ in old files, and
@@ -74,6 +75,7 @@ class Style:
     root_scaled: bool = False
     scale: Scale | None = None
     slides: Slides = lambda _, __: True
+    turns: Callable[[Any, int, int | None], bool] = lambda *_: True
     in_pairs: bool = False
     usual_rope: Mapping[str, Any] = field(default_factory=dict)
     theta_of_windows: tuple[str, float] | None = None
