@@ -146,6 +146,7 @@ def test_longrope_makes_columns_longer_as_the_context_was_made_longer_or_is_refu
         ({"attention_factor": 1.25}, 1.25),
         ({"original_max_position_embeddings": 64}, 1.0),
         ({"original_max_position_embeddings": 128}, 1.0),
+        ({"original_max_position_embeddings": 1, "attention_factor": 1.5}, 1.5),
     ):
         turn = read_rope({"rope_parameters": LONG | changes, "max_position_embeddings": 64}).rotary(4)
         np.testing.assert_allclose(turn.factor, factor)
@@ -165,6 +166,7 @@ def test_longrope_makes_columns_longer_as_the_context_was_made_longer_or_is_refu
         ({"short_factor": [1.0, "x"]}, "short_factor 'x'"),
         ({"short_factor": [1.0]}, "short_factor has 1 numbers for 2 pairs"),
         ({"original_max_position_embeddings": 0}, "original_max_position_embeddings 0"),
+        ({"original_max_position_embeddings": 1}, "original_max_position_embeddings 1 has no logarithm"),
         ({"attention_factor": -1.0}, "attention_factor -1.0"),
     ):
         with pytest.raises(UsageError, match=named):

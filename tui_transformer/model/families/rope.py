@@ -91,6 +91,9 @@ class Rope:
         if self.rope_type == "yarn" and self.rope_theta == 1.0:
             raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
         a_size("original_max_position_embeddings", self.original_max_position_embeddings)
+        made_longer = self.rope_type == "longrope" and self.factor != 1.0 and self.attention_factor is None
+        if made_longer and self.original_max_position_embeddings == 1:
+            raise UsageError("original_max_position_embeddings 1 has no logarithm to divide by: use 2 or more")
 
     def check(self, model_type: str, head_width: int, *, in_part: bool = False) -> None:
         """Raise UsageError where heads of a family cannot be turned so; `in_part`: a part of the columns may be."""
