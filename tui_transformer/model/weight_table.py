@@ -128,11 +128,26 @@ class WeightTable:
         part = self.part(name)
         if part is None:
             return Stored(name)
+        step, _, kind = name.rpartition(".")
+        last = step.rpartition(".")[2]
+        is_matrix = kind != "bias" and last not in TABLES and not last.endswith("norm")
+        turned = is_matrix and (not self.in_out if part.turned is None else part.turned)  # stored out × in
+        grouped = isinstance(part.take, Grouped)
+
+        def take(tensor: Host) -> Host:
+            if part.stacked:
+                tensor = tensor[int(NUMBER.findall(name)[-1])]
+            if part.take is not None:
+                tensor = part.take(tensor, config)
+            return tensor.T if turned and not grouped else tensor
+
+        def join(groups: Host) -> Host:
+            rows = groups.reshape(-1, *groups.shape[3:])
+            return rows.T if turned else rows
+
         tensor = self.table(config, names) if name == TABLE else self.tensor(name, names)
-        take = functools.partial(self._taken, part, name, config)
-        plain = part.take is None and not part.stacked and not self._turned(part, name)
-        make = functools.partial(self._made, part, name) if isinstance(part.take, Grouped) else as_it_is
-        return Stored(tensor, as_it_is if plain else take, make, part.plus)
+        plain = part.take is None and not part.stacked and not turned
+        return Stored(tensor, as_it_is if plain else take, join if grouped else as_it_is, part.plus)
 
     def part(self, name: str) -> Part | None:
         """The tensor that holds a weight, and how it is taken from there."""
@@ -178,27 +193,6 @@ class WeightTable:
             return (tensor,)
         others = [other + tensor.removeprefix(self.prefix) for other in self.prefixes]
         return [tensor, *others] if _begins(self.prefix, names) else [*others, tensor]
-
-    def _taken(self, part: Part, name: str, config: Any, tensor: Host) -> Host:
-        if part.stacked:
-            tensor = tensor[int(NUMBER.findall(name)[-1])]
-        if isinstance(part.take, Grouped):
-            return part.take(tensor, config)
-        if part.take is not None:
-            tensor = part.take(tensor, config)
-        return tensor.T if self._turned(part, name) else tensor
-
-    def _made(self, part: Part, name: str, grouped: Host) -> Host:
-        rows = grouped.reshape(-1, *grouped.shape[3:])
-        return rows.T if self._turned(part, name) else rows
-
-    def _turned(self, part: Part, name: str) -> bool:
-        """Whether what is stored is out × in."""
-        step, _, kind = name.rpartition(".")
-        last = step.rpartition(".")[2]
-        if kind == "bias" or last in TABLES or last.endswith("norm"):
-            return False
-        return not self.in_out if part.turned is None else part.turned
 
 
 @functools.lru_cache(maxsize=64)
