@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.gguf_file import GgufFile, read_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.gguf import settings as gguf_settings
+from tui_transformer.model.gguf.model import ARCHITECTURES
 from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
@@ -348,5 +348,5 @@ def test_a_model_whose_tensors_overlap_is_not_opened(tmp_path):
 def test_layers_see_all_keys_where_their_architecture_says_so_and_the_file_nothing(settings, marks):
     file = GgufFile(Path("m.gguf"), {"general.architecture": settings.replace("_", "-")}, {}, 0)
     raw = {"num_hidden_layers": len(marks), "hidden_size": 64, "num_attention_heads": 4, "sliding_window": 3}
-    kinds = getattr(gguf_settings, settings)(file, raw)["layer_types"]
+    kinds = ARCHITECTURES[file.architecture].more(file, raw)["layer_types"]
     assert kinds == [{"w": "sliding_attention", "f": "full_attention"}[mark] for mark in marks]

@@ -59,7 +59,8 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     """
     architecture, name = architecture_of(file), file.architecture
     raw: dict[str, Any] = {"model_type": architecture.model_type, **architecture.fixed}
-    own = family_of(architecture.model_type).keys
+    family = family_of(architecture.model_type)
+    own = family.keys
     entries = {entry: own.get(setting, setting) for entry, setting in SHARED_KEYS.items()}
     epsilon = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
     entries["attention.layer_norm_epsilon"] = epsilon
@@ -72,7 +73,10 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
         if not is_whole(value, 1, LARGEST_SIZE) and (value is not None or entry in NEEDED):
             wrong = f"its metadata have {shown(value)} for {name}.{entry}, which is no size"
             raise InputError(f"{file.path}: {wrong}: copy it again")
-    raw = _usual(raw, entries, widths="head_dim" not in family_of(architecture.model_type).fixed) | raw
+    width, heads = raw[entries["embedding_length"]], raw[entries["attention.head_count"]]
+    raw.setdefault(entries["attention.head_count_kv"], heads)  # as llama.cpp takes it where a file does not say it
+    if "head_dim" not in family.fixed and width % heads == 0:
+        raw.setdefault(entries["attention.key_length"], width // heads)
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or not embedding.shape:
         raise InputError(f"{file.path}: no tensor token_embd.weight: it holds no model")
@@ -87,13 +91,6 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     if architecture.rotary and "rope_parameters" not in more:
         raw["rope_parameters"] = settings.rope_of(file, raw, in_part=architecture.in_part)
     return {**raw, **_special(file, embedding.shape[0]), **more}
-
-
-def _usual(raw: Settings, entries: Names, *, widths: bool) -> dict[str, Any]:
-    """What llama.cpp takes where a file does not say it: as many heads of keys, as wide as d_model ÷ heads."""
-    width, heads = raw[entries["embedding_length"]], raw[entries["attention.head_count"]]
-    known = {entries["attention.key_length"]: width // heads} if widths and width % heads == 0 else {}
-    return {entries["attention.head_count_kv"]: heads, **known}
 
 
 def _special(file: GgufFile, rows: int) -> dict[str, Any]:
@@ -132,7 +129,8 @@ def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) 
         return Placed(name)
     make = next((make for end, make in architecture.made.items() if name.endswith(end)), None)
     if isinstance(make, str):
-        make = _in_halves(raw[make] if raw.get(make) is not None else raw["num_attention_heads"])
+        heads = raw[make] if raw.get(make) is not None else raw["num_attention_heads"]
+        make = Reorder(functools.partial(_in_halves, heads))
     own = target.format(*NUMBER.findall(f"{stem}."))
     turned = own.startswith(OWN_STEPS) and len(shape) == 2 and own.rpartition(".")[2] not in TABLES
     return Placed(f"{own}.{ending}", np.transpose if turned else make)
@@ -174,14 +172,10 @@ class Architecture:
 # How tensors are made
 
 
-def _in_halves(heads: int) -> Make:
+def _in_halves(heads: int, rows: Host) -> Host:
     """Rows whose columns turn together side by side, put back into two halves (`permute` of llama.cpp's converter)."""
-
-    def put_back(rows: Host) -> Host:
-        pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
-        return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
-
-    return Reorder(put_back)
+    pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
+    return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
 
 
 _ROTARY = {
@@ -220,7 +214,13 @@ _T5 = Architecture(
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     "llama": Architecture(
-        "llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, told=_BIASES, more=settings.llama
+        "llama",
+        names.ROUTER,
+        names.EXPERTS,
+        _EXPERTS,
+        made=_ROTARY,
+        told=_BIASES,
+        more=lambda _, raw: {"model_type": "mixtral"} if raw.get("num_experts") else {},
     ),
     "smollm3": Architecture("smollm3", made=_ROTARY, told=_BIASES),
     "granite": Architecture(
@@ -254,7 +254,12 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "phi3": Architecture("phi3", keys=_WINDOW, more=settings.phi3),
     "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, in_part=True),
     "gemma": Architecture("gemma", made=_GEMMA),
-    "gemma2": Architecture("gemma2", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma2),
+    "gemma2": Architecture(
+        "gemma2",
+        keys={**_WINDOW, **_CAPS},
+        made=_GEMMA,
+        more=lambda file, raw: {"query_pre_attn_scalar": settings.scores(file, raw)},
+    ),
     "gemma3": Architecture("gemma3_text", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma3),
     "starcoder2": Architecture("starcoder2", fixed={"sliding_window": None}),
     "stablelm": Architecture(
@@ -262,18 +267,26 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         parts=names.STABLELM,
         told={"use_qkv_bias": "attn_q.bias", "qk_layernorm": "attn_q_norm.weight"},
         in_part=True,
-        more=settings.stablelm,
+        more=lambda file, _: {"use_parallel_residual": not settings.has(file, "ffn_norm.weight")},
     ),
     "command-r": Architecture(
         "cohere", keys={"logit_scale": "logit_scale"}, told={"use_qk_norm": "attn_q_norm.weight"}
     ),
-    "cohere2": Architecture("cohere2", keys={"logit_scale": "logit_scale", **_WINDOW}, more=settings.cohere2),
+    "cohere2": Architecture(
+        "cohere2",
+        keys={"logit_scale": "logit_scale", **_WINDOW},
+        more=lambda file, raw: {"layer_types": settings.kinds(file, raw, 4)},
+    ),
     "seed_oss": Architecture(
         "seed_oss",
         names.NORM_BETWEEN,
         told={"attention_bias": "attn_q.bias", "attention_out_bias": "attn_output.bias", "mlp_bias": "ffn_up.bias"},
     ),
-    "exaone4": Architecture("exaone4", keys=_WINDOW, more=settings.exaone4),
+    "exaone4": Architecture(  # the smaller size has no windows
+        "exaone4",
+        keys=_WINDOW,
+        more=lambda file, raw: {"layer_types": settings.kinds(file, raw, 4) if raw.get("sliding_window") else None},
+    ),
     "ernie4_5": Architecture("ernie4_5", told={"use_bias": "attn_q.bias"}),
     "nomic-bert": Architecture("nomic_bert", fixed={"hidden_act": "silu"}),
     "arcee": Architecture("arcee", fixed={"hidden_act": "relu2"}, made=_ROTARY),

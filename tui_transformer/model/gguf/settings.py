@@ -31,7 +31,7 @@ def said(file: GgufFile, entry: str) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
+def kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
     """The kind of every layer: as the file says in a list, else a window in all but one of so many, the last of them.
 
     How many those are the file may say instead.
@@ -48,11 +48,6 @@ def _kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
     return [SLIDING if marks[i] else FULL for i in layers]
 
 
-def llama(_: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Mixtral where there are experts."""
-    return {"model_type": "mixtral"} if raw.get("num_experts") else {}
-
-
 GEMMA3_THETA, GEMMA3_LONGER = 1e6, 8.0
 LAYERS_OF_LONGER = (34, 48, 62)
 """Of the sizes of Gemma 3 whose layers without a window have slower positions (Gemma Team 2025, §2)."""
@@ -60,16 +55,11 @@ LAYERS_OF_LONGER = (34, 48, 62)
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
 
 
-def _scores(file: GgufFile, raw: Settings) -> int:
+def scores(file: GgufFile, raw: Settings) -> int:
     """Scores are divided by √ of the width of a head, and in the largest size of d_model ÷ heads."""
     by_heads: int = raw["hidden_size"] // raw["num_attention_heads"]
     largest = raw["num_hidden_layers"] == LAYERS_OF_27B[file.architecture]
     return by_heads if largest else raw.get("head_dim") or by_heads
-
-
-def gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The divisor of scores."""
-    return {"query_pre_attn_scalar": _scores(file, raw)}
 
 
 def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -81,10 +71,10 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     of_ollama = said(file, "vision.block_count") is not None
     if of_ollama and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
         rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
-    kinds = _kinds(file, raw, 6)
+    of_layers = kinds(file, raw, 6)
     return {
-        "query_pre_attn_scalar": _scores(file, raw),
-        "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
+        "query_pre_attn_scalar": scores(file, raw),
+        "layer_types": of_layers if raw.get("sliding_window") else [FULL] * len(of_layers),
         "rope_parameters": {FULL: rope, SLIDING: of_windows(file)},
     }
 
@@ -96,16 +86,16 @@ def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     rope = rope_of(file, raw)
     return {
         "model_type": "olmo3",
-        "layer_types": _kinds(file, raw, 4),
+        "layer_types": kinds(file, raw, 4),
         "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": rope["rope_theta"]}},
     }
 
 
 def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The bounds of its scaled positions are not rounded."""
-    kinds = _kinds(file, raw, 2)
+    of_layers = kinds(file, raw, 2)
     usual = "yarn" if said(file, "rope.scaling.factor") is not None else "none"
-    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=usual), "truncate": False}}
+    return {"layer_types": of_layers, "rope_parameters": {**rope_of(file, raw, usual=usual), "truncate": False}}
 
 
 def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -113,21 +103,6 @@ def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     rope = rope_of(file, raw, in_part=True)
     old = {OLD_CONTEXT: rope[OLD_CONTEXT]} if OLD_CONTEXT in rope else {}
     return {**old, "rope_parameters": rope}
-
-
-def stablelm(file: GgufFile, _: dict[str, Any]) -> Settings:
-    """Parallel sublayers, where there is no second norm."""
-    return {"use_parallel_residual": not has(file, "ffn_norm.weight")}
-
-
-def cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """No window, and no rotary positions, in every fourth layer."""
-    return {"layer_types": _kinds(file, raw, 4)}
-
-
-def exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """The smaller size has no windows."""
-    return {"layer_types": _kinds(file, raw, 4) if raw.get("sliding_window") else None}
 
 
 def t5(file: GgufFile, _: dict[str, Any]) -> Settings:
@@ -175,12 +150,23 @@ def rope_of(
     if SLOWER in file.tensors:
         scaling = _llama3(file, theta)
     elif SHORT in file.tensors and LONG in file.tensors:
-        scaling = _longrope(file, raw)
+        old = said(file, "rope.scaling.original_context_length") or raw.get("max_position_embeddings")
+        divisors = {"short_factor": _numbers(file, SHORT), "long_factor": _numbers(file, LONG)}
+        scaling = {"rope_type": "longrope", OLD_CONTEXT: old, **{key: each.tolist() for key, each in divisors.items()}}
+        if (factor := said(file, "rope.scaling.attn_factor")) is not None:
+            scaling["attention_factor"] = factor
     elif kind in SCALED:
         scaling = SCALED[kind](file)
     else:
         raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
-    return {**scaling, "rope_theta": theta, **_in_part(file, raw, in_part=in_part)}
+    turned, part = said(file, "rope.dimension_count"), {"partial_rotary_factor": 1.0} if in_part else {}
+    width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
+    if turned not in (None, width) and isinstance(width, int) and isinstance(turned, int):
+        if not in_part or not 0 < turned < width:
+            wrong = f"{turned} of {width} columns of a head are turned"
+            raise InputError(f"{file.path}: {wrong}, which is not read from GGUF")
+        part = {"partial_rotary_factor": turned / width}
+    return {**scaling, "rope_theta": theta, **part}
 
 
 def of_windows(file: GgufFile) -> dict[str, Any]:
@@ -194,16 +180,6 @@ def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA)
     if not isinstance(base, int | float) or not 1.0 <= base < math.inf:
         raise InputError(f"{file.path}: its metadata have {shown(base)} for rope.{entries[0]}: copy it again")
     return float(base)
-
-
-def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
-    turned = said(file, "rope.dimension_count")
-    width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
-    if turned is None or turned == width or not isinstance(width, int) or not isinstance(turned, int):
-        return {"partial_rotary_factor": 1.0} if in_part else {}  # whatever the family has where nothing is said
-    if not in_part or not 0 < turned < width:
-        raise InputError(f"{file.path}: {turned} of {width} columns of a head are turned, which is not read from GGUF")
-    return {"partial_rotary_factor": turned / width}
 
 
 def _yarn(file: GgufFile) -> dict[str, Any]:
@@ -236,21 +212,12 @@ SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
 
 def _numbers(file: GgufFile, name: str) -> Host:
     only = GgufFile(file.path, {}, {name: file.tensors[name]}, file.size)
-    return open_gguf(only, lambda own, _: Placed(own)).read(name, np.asarray)
-
-
-def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:
-    old = said(file, "rope.scaling.original_context_length") or raw.get("max_position_embeddings")
-    factor = said(file, "rope.scaling.attn_factor")
-    tensors = {"short_factor": SHORT, "long_factor": LONG}
-    divisors = {key: _numbers(file, name).ravel().tolist() for key, name in tensors.items()}
-    given = {} if factor is None else {"attention_factor": factor}
-    return {"rope_type": "longrope", OLD_CONTEXT: old, **divisors, **given}
+    return open_gguf(only, lambda own, _: Placed(own)).read(name, np.asarray).ravel()
 
 
 def _llama3(file: GgufFile, theta: float) -> dict[str, Any]:
     """The numbers of Meta's scaling; the tensor says how much slower every pair of columns turns."""
-    slower = _numbers(file, SLOWER).ravel()
+    slower = _numbers(file, SLOWER)
     rope = {
         "rope_type": "llama3",
         "rope_theta": theta,
