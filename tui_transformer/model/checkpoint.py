@@ -133,7 +133,7 @@ class StoredWeights:
             return None
         cell = tuple(slice(i, i + 1) for i in index)
         rounded = self.tensors.rounded(place.name, lambda tensor: place.make(place.take(tensor))[cell])
-        return None if rounded is None else (rounded.formula, rounded.working())
+        return None if rounded is None else rounded.explained()
 
 
 def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> StoredWeights:

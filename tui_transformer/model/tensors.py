@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,38 +43,32 @@ class Rounded:
     ends: tuple[float, float]
     steps: tuple[float, ...] = ()
 
-    @property
-    def formula(self) -> str:
-        """How a number is made."""
-        return "scale · code" if self.minimum is None else "scale · code + minimum"
-
     def number(self, code: float) -> float:
         """The number that a code stands for, in float64."""
         return code * self.scale + (self.minimum or 0.0)
 
-    def working(self) -> Working:
-        """Code, scale and minimum, what was rounded to them, and the codes that share the scale."""
+    def explained(self) -> tuple[str, Working]:
+        """The formula; code, scale and minimum, what was rounded to them, and the codes that share the scale."""
         code = self.codes[self.place]
         among = ", ".join(f"{each:g}" for each in self.steps) or f"{self.ends[0]:g} to {self.ends[1]:g}"
         items: list[Item] = [Value("code", code, note=f"{self.kind}, codes {among}")]
         items.append(Value("scale", self.scale, note=f"of the {len(self.codes)} numbers of its group"))
         if self.minimum is not None:
             items.append(Value("minimum", self.minimum, note="of the group"))
-        items += self._rounded_from(code)
-        for place, each in enumerate(self.codes):
-            this = "  (this cell)" if place == self.place else ""
-            items.append(Value(f"code of {place}", each, note=f"= {self.number(each):.6g}{this}"))
-        added = "" if self.minimum is None else f" + {bracketed(self.minimum)}"
-        return Working(tuple(items), self.number(code), f"{spoken(self.scale)} · {bracketed(code)}{added}")
-
-    def _rounded_from(self, code: float) -> Iterator[Item]:
-        """The numbers that are nearest to a code: half a step to either side, and all that lie beyond an end."""
+        # what is nearest to a code lies half a step to either side, and all beyond an end
         below = max((each for each in self.steps if each < code), default=code - 1.0)
         above = min((each for each in self.steps if each > code), default=code + 1.0)
         low, high = sorted(self.number((code + each) / 2) for each in (below, above))
         lowest, highest = self.ends if self.scale >= 0 else self.ends[::-1]
-        yield Value("rounded from", -math.inf if code == lowest else low, note="the least number of this code")
-        yield Value("up to", math.inf if code == highest else high, note="the largest, if the nearest code was taken")
+        low, high = -math.inf if code == lowest else low, math.inf if code == highest else high
+        items.append(Value("rounded from", low, note="the least number of this code"))
+        items.append(Value("up to", high, note="the largest, if the nearest code was taken"))
+        for place, each in enumerate(self.codes):
+            this = "  (this cell)" if place == self.place else ""
+            items.append(Value(f"code of {place}", each, note=f"= {self.number(each):.6g}{this}"))
+        added = "" if self.minimum is None else f" + {bracketed(self.minimum)}"
+        working = Working(tuple(items), self.number(code), f"{spoken(self.scale)} · {bracketed(code)}{added}")
+        return "scale · code" if self.minimum is None else "scale · code + minimum", working
 
 
 LARGEST_INDEX = 1 << 25
@@ -251,8 +245,7 @@ def open_file(path: Path) -> Tensors:
         InputError: The file is missing, cut, or not what it says.
     """
     file = WeightsFile(path)
-    entries = read_header(file)
-    return Tensors(path, {name: Tensor(file, at.kind, at.shape, at.start, at.stop) for name, at in entries.items()})
+    return Tensors(path, {name: Tensor(file, *entry) for name, entry in read_header(file).items()})
 
 
 def open_index(path: Path) -> Tensors:

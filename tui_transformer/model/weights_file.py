@@ -13,10 +13,10 @@ import os
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -26,7 +26,6 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.model.checks import shown
-from tui_transformer.records import dataclass
 
 CHUNK = 1 << 22
 """Bytes that are read together where numbers have to be picked out or converted."""
@@ -98,8 +97,11 @@ class WeightsFile:
         out = np.empty((len(rows), *view.shape[1:]), floats(np.empty(0, view.dtype)).dtype)
         if len(rows) and rows[-1] >= len(view):
             raise IndexError(f"row {rows[-1]} of {len(view)}")
-        for at, first, count in _runs(rows):
+        at = 0
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1) if len(rows) else ():
+            first, count = int(run[0]), len(run)
             self._read(out[at : at + count], view[first : first + count], floats, what)
+            at += count
         return out
 
     def _read(self, out: Host, view: Host, floats: Floats, what: str) -> None:
@@ -126,7 +128,9 @@ class WeightsFile:
             start = view.__array_interface__["data"][0] - low
             out[...] = floats(np.ndarray(view.shape, view.dtype, data.data, start, view.strides))
             return there
-        return all(self._fill(room[half], together[half], floats) for half in _halves(together.shape))
+        axis = next(i for i, size in enumerate(together.shape) if size > 1)
+        halves = zip(np.array_split(room, 2, axis), np.array_split(together, 2, axis), strict=True)
+        return all(self._fill(*half, floats) for half in halves)
 
     def _read_into(self, room: Host, start: int) -> bool:
         """Fill bytes from a place of the file on; False where there are fewer."""
@@ -143,20 +147,6 @@ class WeightsFile:
 def _stamp(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_size, status.st_mtime_ns
-
-
-def _runs(rows: Host) -> Iterator[tuple[int, int, int]]:
-    """Rows that follow each other: where in the list, the first, how many."""
-    ends = np.flatnonzero(np.diff(rows) != 1) + 1
-    for part in np.split(np.arange(len(rows)), ends):
-        if len(part):
-            yield int(part[0]), int(rows[part[0]]), len(part)
-
-
-def _halves(shape: Shape) -> tuple[Any, Any]:
-    axis = next(i for i, size in enumerate(shape) if size > 1)
-    before, half = (slice(None),) * axis, shape[axis] // 2
-    return (*before, slice(half)), (*before, slice(half, None))
 
 
 # The header of a safetensors file: eight bytes say how long it is; it is a JSON object of `{"dtype", "shape",
@@ -185,8 +175,7 @@ class _DamageError(ValueError):
     """A header that is wrong."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A tensor: its stored type, its shape, and its bytes in the file."""
 
     kind: str
