@@ -64,30 +64,23 @@ def refuse_folder(folder: Path) -> None:
         files = sorted(folder.iterdir(), key=lambda path: (not path.name.startswith("pytorch_model"), path.name))
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}: choose another folder") from error
-    for path in files:
-        refuse_pickled(path)
-    for pattern, what in FORMS.items():
-        for path in sorted(folder.glob(pattern)):
-            raise InputError(f"{path}: {what}")
+    found = (path for pattern in FORMS for path in sorted(folder.glob(pattern)))
+    for path in (*(path for path in files if path.suffix in PICKLED), *found):
+        refuse_file(path)
 
 
 def refuse_file(path: Path) -> None:
     """Raise InputError, with the way out, for a file of a model in a form that is not read."""
     if path.name in ADAPTERS:
         raise InputError(_adapter(path.with_name(ADAPTER)))
-    refuse_pickled(path)
     for pattern, what in FORMS.items():
         if path.match(pattern):
             raise InputError(f"{path}: {what}")
-
-
-def refuse_pickled(path: Path) -> None:
-    """Raise InputError for a file of pickled weights, with the way out; of one of many, for all of them."""
     if path.suffix not in PICKLED:
         return
     one = f"torch.load({path.name!r}, map_location='cpu', weights_only=True)"
     items, first = f"for k, v in {one}.items()", ""
-    if "-of-" in path.stem:
+    if "-of-" in path.stem:  # of one of many, for all of them
         one = one.replace(repr(path.name), "p")
         pattern = f"{path.stem.partition('-')[0]}-*-of-*{path.suffix}"
         items, first = f"for p in sorted(glob.glob({pattern!r})) for k, v in {one}.items()", "glob, "
