@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, home_of, is_file, is_there, may_open, meant, read_json
@@ -17,9 +17,6 @@ from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.other_files import WEIGHTS, refuse_file
 from tui_transformer.model.sentence import MODULES
 from tui_transformer.records import dataclass
-
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
@@ -74,7 +71,10 @@ def find_model(where: str | Path) -> LocalModel | None:
     if may_open(path) and is_there(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
-    found = _in_package(name) or _in_cache(name)
+    found = _in_package(name)
+    if found is None and _CACHE_NAME.fullmatch(name):  # as its branch main was when it was last downloaded
+        folder = _snapshot(cache_folder() / f"{IN_CACHE}{name.replace('/', '--')}")
+        found = None if folder is None else LocalModel(name, "cache", folder)
     if found is None:
         known = {each.name: each for each in (*_cached(), *stored_models())}
         names = name, f"{name}:latest", named_alike(name, known)  # Ollama's tag may be left out
@@ -184,23 +184,21 @@ def _is_checkpoint(folder: Path) -> bool:
 
 
 def _packaged() -> Iterator[LocalModel]:
-    """The checkpoints of installed packages, from the lists of their files."""
+    """The checkpoints of installed packages, from the lists of their files, where these can be read."""
     from importlib.metadata import distributions
 
-    for name in sorted({name for each in distributions() for name in _carriers(each)}):
+    names: set[str] = set()
+    for each in distributions():
+        try:
+            lines = (each.read_text("RECORD") or "").splitlines()
+        except (OSError, ValueError):
+            continue
+        tops = (line.split("/")[0].strip('"') for line in lines if _WEIGHTS_ENDING.search(line))
+        names.update(filter(_PACKAGE_NAME.fullmatch, tops))
+    for name in sorted(names):
         folders = _package_checkpoints(name)
         for folder in folders:
             yield LocalModel(name if len(folders) == 1 else str(folder), "package", folder)
-
-
-def _carriers(distribution: Distribution) -> set[str]:
-    """The packages of a distribution that have a file of weights; none where the list of its files cannot be read."""
-    try:
-        lines = (distribution.read_text("RECORD") or "").splitlines()
-    except (OSError, ValueError):
-        return set()
-    tops = {line.split("/")[0].strip('"') for line in lines if _WEIGHTS_ENDING.search(line)}
-    return {top for top in tops if _PACKAGE_NAME.fullmatch(top)}
 
 
 # Stores of GGUF files
@@ -245,12 +243,6 @@ def cache_folder() -> Path:
     """Where the libraries of Hugging Face keep what they download."""
     home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
     return home_of(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
-
-
-def _in_cache(name: str) -> LocalModel | None:
-    """A model of the cache as its branch main was when it was last downloaded."""
-    folder = _snapshot(cache_folder() / f"{IN_CACHE}{name.replace('/', '--')}") if _CACHE_NAME.fullmatch(name) else None
-    return None if folder is None else LocalModel(name, "cache", folder)
 
 
 def _snapshot(model: Path) -> Path | None:

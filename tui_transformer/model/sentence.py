@@ -88,7 +88,13 @@ def _pools(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return chosen
 
 
-def _dense(settings: Mapping[str, Any]) -> Transform:
+def _behind(module: object) -> Transform | None:
+    """A module behind the pooling: a matrix, or None where the vector is brought to length 1."""
+    settings: Mapping[str, Any] = module if isinstance(module, Mapping) else {}
+    if settings.get("type") == "Normalize":
+        return None
+    if settings.get("type") != "Dense":
+        raise UsageError(f"the module {_type(module)} is not supported: Pooling, Dense, Normalize are")
     a_size("out_features of the module Dense", settings.get("out_features"))
     bias = settings.get("bias", True)
     truth("bias of the module Dense", bias)
@@ -99,16 +105,6 @@ def _dense(settings: Mapping[str, Any]) -> Transform:
             f"activation_function {shown(name)} of the module Dense is not supported: {', '.join(TORCH)} are"
         )
     return Transform(settings["out_features"], TORCH[last], bias=bias)
-
-
-def _behind(module: object) -> Transform | None:
-    """A module behind the pooling: a matrix, or None where the vector is brought to length 1."""
-    kind = module.get("type") if isinstance(module, Mapping) else None
-    if isinstance(module, Mapping) and kind == "Dense":
-        return _dense(module)
-    if kind != "Normalize":
-        raise UsageError(f"the module {_type(module)} is not supported: Pooling, Dense, Normalize are")
-    return None
 
 
 def written_modules(head: SentenceHead) -> dict[str, Any]:

@@ -156,8 +156,17 @@ class DebertaConfig(EncoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        given = {**raw, "pos_att_type": _kinds(raw.get("pos_att_type")), "norm_rel_ebd": _norm(raw.get("norm_rel_ebd"))}
-        config = super().from_json(given)
+        """The configuration that a `config.json` describes; names may be in a list or stand with | between them."""
+        kinds = raw.get("pos_att_type")
+        named = kinds.lower().split("|") if isinstance(kinds, str) else kinds or ()
+        if not isinstance(named, list | tuple):
+            raise UsageError(f"pos_att_type {shown(kinds)} is not a list of {', '.join(SIDES)}")
+        norms = [name.strip() for name in str(raw.get("norm_rel_ebd") or "none").lower().split("|")]
+        given = {
+            "pos_att_type": tuple(dict.fromkeys(str(name).strip() for name in named)),
+            "norm_rel_ebd": "layer_norm" if "layer_norm" in norms else "|".join(norms),
+        }
+        config = super().from_json({**raw, **given})
         for key, value in zip(SAME, (config.d_model, config.d_model // config.heads), strict=True):
             if raw.get(key, value) != value:
                 raise UsageError(f"{key} {shown(raw[key])} is not supported: only {value}, as the other sizes say, is")
@@ -206,17 +215,3 @@ class DebertaConfig(EncoderConfig):
                 farthest=self.farthest,
             )
         return replace(layer, attention=replace(layer.attention, scale=divided(width), score_bias=bias))
-
-
-def _kinds(value: object) -> tuple[str, ...]:
-    """Names of comparisons, in a list or with | between them, each once."""
-    names = value.lower().split("|") if isinstance(value, str) else value or ()
-    if not isinstance(names, list | tuple):
-        raise UsageError(f"pos_att_type {shown(value)} is not a list of {', '.join(SIDES)}")
-    return tuple(dict.fromkeys(str(name).strip() for name in names))
-
-
-def _norm(value: object) -> str:
-    """Whether the vectors of distances are normalised; only "layer_norm" among names with | between them counts."""
-    names = [name.strip() for name in str(value or "none").lower().split("|")]
-    return "layer_norm" if "layer_norm" in names else "|".join(names)

@@ -146,7 +146,17 @@ class T5Config(BaseConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
-        given = {"scale_decoder_outputs": raw.get("tie_word_embeddings", True)} | cls._feed_forward(raw) | dict(raw)
+        name = raw.get("feed_forward_proj", cls.usual_feed_forward)  # an activation, "gated-" before it if gated
+        if not isinstance(name, str):
+            raise UsageError(f"feed_forward_proj {shown(name)} is not the name of an activation")
+        activation = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
+        one_of(tuple(ACTIVATION_NAMES))("feed_forward_proj", activation)
+        given = {
+            "scale_decoder_outputs": raw.get("tie_word_embeddings", True),
+            "dense_act_fn": activation,
+            "is_gated_act": name.startswith("gated-"),
+            **raw,
+        }
         if given.get("num_decoder_layers") is None:
             layers = given.get("num_layers")
             given["num_decoder_layers"] = given.get("num_hidden_layers") if layers is None else layers
@@ -167,16 +177,6 @@ class T5Config(BaseConfig):
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
         return repeated(names, IN_FILES)
-
-    @classmethod
-    def _feed_forward(cls, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings in `feed_forward_proj`: an activation, "gated-" before it if gated; "gated-gelu" is by tanh."""
-        name = raw.get("feed_forward_proj", cls.usual_feed_forward)
-        if not isinstance(name, str):
-            raise UsageError(f"feed_forward_proj {shown(name)} is not the name of an activation")
-        activation = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
-        one_of(tuple(ACTIVATION_NAMES))("feed_forward_proj", activation)
-        return {"dense_act_fn": activation, "is_gated_act": name.startswith("gated-")}
 
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder, each with a final norm → logits (Raffel et al. 2020, §2.1)."""
