@@ -21,7 +21,7 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.gguf.blocks import FORMATS
-from tui_transformer.model.gguf.tensors import KINDS, Placed, open_gguf
+from tui_transformer.model.gguf.tensors import KINDS, open_gguf
 
 gguf = pytest.importorskip("gguf")
 from gguf_files import finish, write_gguf  # noqa: E402 - needs the library
@@ -61,7 +61,7 @@ def one_tensor(path: Path, data: np.ndarray, kind):
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_tensor("x", data, raw_dtype=kind)
     finish(writer)
-    return open_gguf(read_gguf(path), lambda name, _: Placed(name))
+    return open_gguf(read_gguf(path), lambda name, _: (name, None))
 
 
 def test_types_that_are_no_numbers_here_are_named_and_sizes_of_blocks_those_of_the_library(tmp_path):
@@ -83,7 +83,7 @@ def test_a_cell_of_blocks_is_its_code_times_the_scale(kind, tmp_path):
     numbers = tensors.read("x", np.asarray)
     for row, column in ((0, 0), (1, blocks.numbers + 7), (3, 3 * blocks.numbers - 1)):
         cell = (slice(row, row + 1), slice(column, column + 1))
-        rounded = tensors.rounded("x", lambda whole, cell=cell: whole[cell])
+        rounded = tensors.find("x").rounded("tensor x", lambda whole, cell=cell: whole[cell])
         _, working = rounded.explained()
         values = {item.symbol: item.value for item in working.items}
         assert working.result == pytest.approx(float(numbers[row, column]), rel=1e-6, abs=1e-12)

@@ -17,7 +17,7 @@ from tui_transformer.model.labels import Labels, Layout, label_head, read_labels
 from tui_transformer.model.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
-from tui_transformer.model.weight_table import WeightTable
+from tui_transformer.model.weight_table import HEAD, WeightTable
 from tui_transformer.records import dataclass
 
 BESIDE = frozenset({"labels", "sentence"})
@@ -183,7 +183,7 @@ class BaseConfig:
 
         Where both are in a file and equal, the copy counts as not there; where they differ, it is a weight of its own.
         """
-        return self.weights.copies(self, names) if self.tied else {}
+        return {self.weights.tensor(HEAD, names): self.weights.table(self, names)} if self.tied else {}
 
     @property
     def tied(self) -> bool:

@@ -132,7 +132,8 @@ class StoredWeights:
         if place.plus:
             return None
         cell = tuple(slice(i, i + 1) for i in index)
-        rounded = self.tensors.rounded(place.name, lambda tensor: place.make(place.take(tensor))[cell])
+        tensor = self.tensors.find(place.name)
+        rounded = tensor.rounded(f"tensor {place.name}", lambda stored: place.make(place.take(stored))[cell])
         return None if rounded is None else rounded.explained()
 
 

@@ -94,12 +94,7 @@ def list_of(*choices: str | int) -> Check:
 
 def optional(check: Check) -> Check:
     """None, or what another check lets through."""
-
-    def check_unless_none(key: str, value: object) -> None:
-        if value is not None:
-            check(key, value)
-
-    return check_unless_none
+    return lambda key, value: None if value is None else check(key, value)
 
 
 def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

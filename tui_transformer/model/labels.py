@@ -184,8 +184,13 @@ def label_head(labels: Labels, layout: Layout, norm: Norm | None) -> LabelHead:
     return LabelHead(labels.names, pool, transform, labels.bias, labels.shares, labels.end_id is not None)
 
 
-def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
-    """The table of a family's weights, with those of the labels."""
+def table_of(weights: WeightTable, config: Any) -> WeightTable:
+    """The table of weights of a configuration, with those of its labels or its sentence vector, where it has some."""
+    if config.sentence is not None:
+        return with_sentence(weights, config.sentence)
+    if config.labels is None:
+        return weights
+    layout = config.layouts[config.labels.task]
     layers = {step: part for step, part in weights.parts.items() if not step.startswith("output.")}
     parts: dict[str, str | Part] = {LOGITS: Part(layout.logits, turned=True)}
     if layout.hidden:
@@ -194,14 +199,6 @@ def with_labels(weights: WeightTable, layout: Layout) -> WeightTable:
         parts[NORM] = layout.norm
     # decoders that answer questions have this prefix, whatever is there in other files of the family
     return replace(weights, parts={**layers, **parts}, prefixes=(*weights.prefixes, "transformer."))
-
-
-def table_of(weights: WeightTable, config: Any) -> WeightTable:
-    """The table of weights of a configuration, with those of its labels or its sentence vector, where it has some."""
-    labels, sentence = config.labels, config.sentence
-    if sentence is not None:
-        return with_sentence(weights, sentence)
-    return weights if labels is None else with_labels(weights, config.layouts[labels.task])
 
 
 def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> Labels | None:

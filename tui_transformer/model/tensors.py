@@ -200,10 +200,6 @@ class Tensors:
             raise InputError(f"{tensor.path}: {wrong}: the file is damaged or was saved badly")
         return numbers
 
-    def rounded(self, name: str, take: Callable[[Host], Host]) -> Rounded | None:
-        """Rounding of the one cell that is taken of a tensor; None where it is stored as a float."""
-        return self.find(name).rounded(f"tensor {name}", take)
-
 
 def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callable[[int, int], Host]) -> Host:
     """A part of an array, from those of its rows that hold it.

@@ -180,10 +180,6 @@ class WeightTable:
         own, head = self.tensor(TABLE, names), self.tensor(HEAD, names)
         return head if getattr(config, "tied", False) and own not in names and head in names else own
 
-    def copies(self, config: Any, names: frozenset[str]) -> Mapping[str, str]:
-        """The matrix of the logits is the embedding table again, where they are tied."""
-        return {self.tensor(HEAD, names): self.table(config, names)}
-
     def own_head(self, config: Any, names: frozenset[str]) -> bool:
         """Whether a file has a matrix for the logits that is not the embedding table."""
         return HEAD in names or (self.has(HEAD, names) and self.table(config, names) != self.tensor(HEAD, names))

@@ -72,6 +72,8 @@ def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
     check_regular(path)
     with path.open("rb") as file:
         width, rows = _rows(path, file)
+        if not 1 <= width <= MOST_COLUMNS:
+            raise InputError(f"{path}: no word vectors: its first line has {width} numbers, of 1 to {MOST_COLUMNS:,}")
         check_memory(vocabulary.size * width * 4, f"{path.name}: vectors need", "use a smaller vocabulary")
         vectors, exact = np.zeros((vocabulary.size, width), np.float32), np.zeros(vocabulary.size, np.bool_)
         there, ids = exact.copy(), vocabulary.ids
@@ -98,18 +100,12 @@ def _rows(path: Path, file: BinaryIO) -> tuple[int, Iterator[Row]]:
             raise InputError(f"{path}: no word vectors: a line is a word and its numbers")
         width = len(line.split()) - 1
         file.seek(0)
-        return _checked(path, width), _of_text(path, file, width)
-    count, width = int(header[1]), _checked(path, int(header[2]))
+        return width, _of_text(path, file, width)
+    count, width = int(header[1]), int(header[2])
     file.seek(header.end())
     if _is_text(start[header.end() :], width):
         return width, _of_text(path, file, width, 2)
     return width, _of_binary(path, file, count, width)
-
-
-def _checked(path: Path, width: int) -> int:
-    if not 1 <= width <= MOST_COLUMNS:
-        raise InputError(f"{path}: no word vectors: its first line has {width} numbers, of 1 to {MOST_COLUMNS:,}")
-    return width
 
 
 def _is_text(start: bytes, width: int) -> bool:

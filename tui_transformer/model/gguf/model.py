@@ -22,7 +22,7 @@ from tui_transformer.model.families import family_of
 from tui_transformer.model.gguf import names, settings
 from tui_transformer.model.gguf.names import Names, Parts, first_of
 from tui_transformer.model.gguf.settings import READ_HERE, Settings
-from tui_transformer.model.gguf.tensors import Make, Placed, Reorder, check_places, open_gguf
+from tui_transformer.model.gguf.tensors import Make, Reorder, check_places, open_gguf
 from tui_transformer.model.tensors import Tensors
 from tui_transformer.model.weight_table import TABLES
 from tui_transformer.records import dataclass, field, replace
@@ -119,21 +119,21 @@ def open_model(file: GgufFile) -> Tensors:
     return replace(tensors, parts={step: part for step, part in architecture.parts.items() if first_of(part) in stems})
 
 
-def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> Placed:
+def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> tuple[str, Make | None]:
     """Where a tensor goes; one that nothing is known of keeps its name."""
     if name.endswith(".attn_sinks"):  # as Ollama has it
         name = f"{name}.weight"
     stem, _, ending = name.rpartition(".")
     target = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip("."))
     if target is None:
-        return Placed(name)
+        return name, None
     make = next((make for end, make in architecture.made.items() if name.endswith(end)), None)
     if isinstance(make, str):
         heads = raw[make] if raw.get(make) is not None else raw["num_attention_heads"]
         make = Reorder(functools.partial(_in_halves, heads))
     own = target.format(*NUMBER.findall(f"{stem}."))
     turned = own.startswith(OWN_STEPS) and len(shape) == 2 and own.rpartition(".")[2] not in TABLES
-    return Placed(f"{own}.{ending}", np.transpose if turned else make)
+    return f"{own}.{ending}", np.transpose if turned else make
 
 
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")

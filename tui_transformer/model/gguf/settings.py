@@ -13,7 +13,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
-from tui_transformer.model.gguf.tensors import Placed, open_gguf
+from tui_transformer.model.gguf.tensors import open_gguf
 
 Settings = Mapping[str, Any]
 More = Callable[[GgufFile, dict[str, Any]], Settings]
@@ -212,7 +212,7 @@ SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
 
 def _numbers(file: GgufFile, name: str) -> Host:
     only = GgufFile(file.path, {}, {name: file.tensors[name]}, file.size)
-    return open_gguf(only, lambda own, _: Placed(own)).read(name, np.asarray).ravel()
+    return open_gguf(only, lambda own, _: (own, None)).read(name, np.asarray).ravel()
 
 
 def _llama3(file: GgufFile, theta: float) -> dict[str, Any]:

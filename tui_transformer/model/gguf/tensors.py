@@ -74,18 +74,6 @@ Make = Callable[[Host], Host]
 """A tensor of a published checkpoint, from that of the GGUF file, which orders or scales it otherwise."""
 
 
-class Placed(NamedTuple):
-    """A tensor of the file as a tensor here.
-
-    Attributes:
-        name: In the published checkpoint, or of a weight of the program.
-        make: Makes it from what is stored; None where they are the same.
-    """
-
-    name: str
-    make: Make | None = None
-
-
 @dataclass(frozen=True)
 class Reorder:
     """Makes a tensor by putting its rows into another order, whatever they hold."""
@@ -97,8 +85,9 @@ class Reorder:
         return self.make(rows)
 
 
-Place = Callable[[str, Shape], Placed]
-"""What a tensor of this name and shape is here."""
+Place = Callable[[str, Shape], tuple[str, Make | None]]
+"""What a tensor of this name and shape is in the published checkpoint, or which weight of the program, and what makes
+it from what is stored; None where they are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +231,8 @@ def open_gguf(file: GgufFile, place: Place) -> Tensors:
     tensors: dict[str, Tensor] = {}
     for name, entry in file.tensors.items():
         try:
-            placed = place(name, entry.shape)
-            tensors[placed.name] = _tensor(weights, name, entry, placed.make)
+            own, make = place(name, entry.shape)
+            tensors[own] = _tensor(weights, name, entry, make)
         except (ValueError, IndexError) as error:  # it cannot be ordered or cut as it should be
             what = f"{file.path}: tensor {name[:80]}"
             raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
