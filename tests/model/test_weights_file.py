@@ -22,7 +22,7 @@ from saved import TENSOR, write_raw
 from tui_transformer.engine import parts, weights
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
-from tui_transformer.model import Model
+from tui_transformer.model import Model, weights_file
 from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensors, open_file
@@ -47,7 +47,7 @@ ROWS = [3, 700, 3, 12]
 
 
 @pytest.fixture(params=["F32", "F64", "F16", "BF16"])
-def tensors(request, tmp_path) -> Tensors:
+def tensors(request, tmp_path, monkeypatch) -> Tensors:
     """The table in a file that is read a few hundred bytes at a time; its data begin at an odd byte."""
     stored = {"F32": "<f4", "F64": "<f8", "F16": "<f2"}.get(request.param)
     data = TABLE.astype(stored).tobytes() if stored else (TABLE.view("<u4") >> 16).astype("<u2").tobytes()
@@ -55,9 +55,8 @@ def tensors(request, tmp_path) -> Tensors:
     header = f'{{"table":{{"dtype":"{request.param}","shape":[60,40],"data_offsets":{place}}}}}'.encode()
     header += b" " * (len(header) % 2 == 0)
     (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
-    opened = open_file(tmp_path / "model.safetensors")
-    opened.by_name["table"].file.chunk = 300
-    return opened
+    monkeypatch.setattr(weights_file, "CHUNK", 300)
+    return open_file(tmp_path / "model.safetensors")
 
 
 def stored_table(tensors: Tensors) -> np.ndarray:

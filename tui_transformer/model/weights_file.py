@@ -37,12 +37,9 @@ class WeightsFile:
     """A file that is open for reading, as it was when it was opened.
 
     A file that is renamed to its name meanwhile changes nothing: the old one is read.
-
-    Attributes:
-        chunk: Bytes that are read together where numbers have to be picked out or converted.
     """
 
-    def __init__(self, path: Path, chunk: int = CHUNK) -> None:
+    def __init__(self, path: Path) -> None:
         """Open a file; nothing of it is read.
 
         Raises:
@@ -56,7 +53,7 @@ class WeightsFile:
             mapped: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else b""
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}: it cannot be opened") from error
-        self.path, self.chunk, self._file, self._turn = path, chunk, file, threading.Lock()
+        self.path, self._file, self._turn = path, file, threading.Lock()
         self._mapping = np.frombuffer(mapped, np.uint8)
         self._begin = self._mapping.ctypes.data
 
@@ -122,7 +119,7 @@ class WeightsFile:
         together, room = view.transpose(order), out.transpose(order)
         if floats is np.asarray and together.flags.c_contiguous and room.flags.c_contiguous:
             return self._read_into(room.reshape(-1).view(np.uint8), low - self._begin)
-        if high - low <= self.chunk or view.size == 1:
+        if high - low <= CHUNK or view.size == 1:
             data = np.empty(high - low, np.uint8)
             there = self._read_into(data, low - self._begin)
             start = view.__array_interface__["data"][0] - low
