@@ -17,7 +17,6 @@ from tui_transformer.model.base_config import BaseConfig, check_ids, sizes_line
 from tui_transformer.model.checks import Check, layers_count, one_of, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
     NO_MATRICES,
     NORM_PLACES,
     POSITIONS,
@@ -131,7 +130,7 @@ class Config(BaseConfig):
             bias=ATTENTION_MATRICES if self.bias else NO_MATRICES,
             causal=self.masks_future,
         )
-        feed_forward = FeedForward(self.d_ff, self.activation, bias=FEED_FORWARD_MATRICES if self.bias else NO_MATRICES)
+        feed_forward = FeedForward(self.d_ff, self.activation, bias=self.bias)
         layer = Layer(attention, feed_forward, Norm(self.norm_epsilon), self.norm)
         last = layer.norm if self.norm == "pre" else None
         first = Stack(embedding, (layer,) * self.layers, last)

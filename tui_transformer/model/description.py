@@ -31,7 +31,6 @@ ACTIVATION_NAMES: Mapping[str, str] = {
 
 QUERY_KEY_VALUE = frozenset({"query", "key", "value"})
 ATTENTION_MATRICES = QUERY_KEY_VALUE | {"output"}
-FEED_FORWARD_MATRICES = frozenset({"hidden", "gate", "output"})
 NO_MATRICES: frozenset[str] = frozenset()
 
 
@@ -138,14 +137,14 @@ class FeedForward:
         width: d_ff.
         activation: A key of `layers.ACTIVATIONS`.
         gated: The activation of one product gates another (Shazeer 2020).
-        bias: The matrices that have a bias, of `FEED_FORWARD_MATRICES`.
+        bias: Every matrix has one.
         clamp: Gate and hidden values are kept within a limit; the activation is then g σ(α g).
     """
 
     width: int
     activation: str
     gated: bool = False
-    bias: frozenset[str] = NO_MATRICES
+    bias: bool = False
     clamp: Clamp | None = None
 
 
@@ -200,7 +199,7 @@ class Layer:
 def biased_layer(d_model: int, heads: int, d_ff: int, activation: str, norm: Norm, place: str) -> Layer:
     """The encoder layer of the 2017 paper, with every bias; the activation under its published name."""
     attention = Attention(heads, d_model // heads, bias=ATTENTION_MATRICES)
-    feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[activation], bias=FEED_FORWARD_MATRICES)
+    feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[activation], bias=True)
     return Layer(attention, feed_forward, norm, place)
 
 

@@ -115,7 +115,7 @@ def feed_forward(build: Builder, x: str, how: FeedForward, step: Step | None = N
     model, inner = build.known[x][-1], Axis("feed-forward", how.width)
 
     def linear(name: str, formula: str, states: str, out: Axis) -> str:
-        return product(build, name, states, out, ops.Linear(formula), biased=name in how.bias, step=step)
+        return product(build, name, states, out, ops.Linear(formula), biased=how.bias, step=step)
 
     hidden = linear("hidden", "x W₁", x, inner)
     activation: ops.Op = ACTIVATIONS[how.activation]()

@@ -26,7 +26,6 @@ from tui_transformer.model.checks import (
 )
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    FEED_FORWARD_MATRICES,
     NO_MATRICES,
     Attention,
     Embedding,
@@ -309,8 +308,8 @@ class DecoderConfig(BaseConfig):
 
     def feed_forward(self) -> FeedForward:
         """Gated (Touvron et al. 2023, §2.2), unless the family says otherwise."""
-        biased = self.style.feed_forward_bias and self.setting(self.style.feed_forward_bias)
-        width, bias = self.intermediate_size or 4 * self.hidden_size, FEED_FORWARD_MATRICES if biased else NO_MATRICES
+        width, setting = self.intermediate_size or 4 * self.hidden_size, self.style.feed_forward_bias
+        bias = bool(setting) and self.setting(setting)
         return FeedForward(width, ACTIVATION_NAMES[self.hidden_act], gated=self.style.gated, bias=bias)
 
     def experts(self) -> Experts | None:

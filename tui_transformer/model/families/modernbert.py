@@ -10,7 +10,6 @@ from tui_transformer.model.checks import Check, one_of, optional, shown
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
     NO_MATRICES,
     Attention,
     Embedding,
@@ -151,8 +150,7 @@ class ModernBertConfig(EncoderConfig):
         return Attention(self.heads, width, bias=bias, rotary=rope.rotary(width), window=window)
 
     def layer(self) -> Layer:
-        bias = FEED_FORWARD_MATRICES if self.mlp_bias else NO_MATRICES
-        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=bias)
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=self.mlp_bias)
         return Layer(self.attention_of(FULL), feed_forward, self.norm(), "pre")
 
     def word_head(self) -> Head:
