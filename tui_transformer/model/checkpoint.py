@@ -51,7 +51,7 @@ LARGEST_CONFIG = 1 << 20
 
 
 def open_tensors(folder: Path) -> Tensors:
-    """Open the weights of a checkpoint folder: one file, or those that an index names.
+    """Open the weights of a checkpoint folder: one file, those that an index names, or plain files, as numbers.
 
     Raises:
         InputError: They are missing, damaged, or pickled.
@@ -61,11 +61,7 @@ def open_tensors(folder: Path) -> Tensors:
 
         return open_model(read_gguf(gguf))
     modules = sentence_modules(folder)
-    return _tensors_in(folder) if modules is None else modules.added_to(_tensors_in(modules.folder))
-
-
-def _tensors_in(folder: Path) -> Tensors:
-    """One file, those that an index names, or plain files, as numbers."""
+    folder = folder if modules is None else modules.folder
     if (folder / WEIGHTS).exists():
         tensors = open_file(folder / WEIGHTS)
     elif (folder / INDEX).exists():
@@ -82,7 +78,8 @@ def _tensors_in(folder: Path) -> Tensors:
         formats = formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
-    return with_weights(without_wrapper(tensors), formats)
+    tensors = with_weights(without_wrapper(tensors), formats)
+    return tensors if modules is None else modules.added_to(tensors)
 
 
 @dataclass(frozen=True, eq=False)

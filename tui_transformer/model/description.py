@@ -68,11 +68,6 @@ class Rotary:
         """The frequencies for a sentence of this many tokens."""
         return self.frequencies if self.longer is None or tokens <= self.beyond else self.longer(tokens)
 
-    @property
-    def width(self) -> int:
-        """Columns that are turned: two for every frequency."""
-        return 2 * len(self.frequencies)
-
 
 class ScoreBias(Protocol):
     """A term that is added to scores after scaling, such as a bias by distance."""

@@ -189,8 +189,8 @@ def read_header(file: WeightsFile) -> dict[str, Entry]:
     """
     path, end = file.path, file.size
     try:
-        text, begin = _text(file)
-        entries = {name: _entry(name, value, begin) for name, value in _object(text).items() if name != "__metadata__"}
+        header, begin = _header(file)
+        entries = {name: _entry(name, value, begin) for name, value in header.items() if name != "__metadata__"}
         _check_places(entries, begin, end)
     except (OSError, _DamageError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -198,7 +198,7 @@ def read_header(file: WeightsFile) -> dict[str, Entry]:
     return entries
 
 
-def _text(file: WeightsFile) -> tuple[bytes, int]:
+def _header(file: WeightsFile) -> tuple[dict[str, Any], int]:
     """The header of a file, and where its data begin."""
     first = file.bytes(0, len(_POINTER))
     if first == _POINTER:
@@ -208,20 +208,15 @@ def _text(file: WeightsFile) -> tuple[bytes, int]:
         raise _DamageError(f"its header would end at byte {begin:,}, and the file has {file.size:,}")
     if begin - 8 > LARGEST:
         raise _DamageError(f"its header would have {begin - 8:,} bytes, more than {LARGEST:,}")
-    return file.bytes(8, begin - 8), begin
-
-
-def _object(text: bytes) -> dict[str, Any]:
     try:
-        # bytes inside a file of weights, where besides no name may come twice
-        content = json.loads(text.decode(), object_pairs_hook=_distinct)
+        content = json.loads(file.bytes(8, begin - 8).decode(), object_pairs_hook=_distinct)
     except _DamageError:
         raise
     except (ValueError, RecursionError) as error:
         raise _DamageError("its header is not JSON") from error
     if not isinstance(content, dict):
         raise _DamageError("its header is not a JSON object")
-    return content
+    return content, begin
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
