@@ -16,8 +16,6 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.base_config import BaseConfig, check_ids, sizes_line
 from tui_transformer.model.checks import Check, layers_count, one_of, size_up_to, small, token_id
 from tui_transformer.model.description import (
-    ATTENTION_MATRICES,
-    NO_MATRICES,
     NORM_PLACES,
     POSITIONS,
     Attention,
@@ -127,7 +125,8 @@ class Config(BaseConfig):
         attention = Attention(
             self.heads,
             self.d_model // self.heads,
-            bias=ATTENTION_MATRICES if self.bias else NO_MATRICES,
+            bias=self.bias,
+            output_bias=self.bias,
             causal=self.masks_future,
         )
         feed_forward = FeedForward(self.d_ff, self.activation, bias=self.bias)

@@ -29,10 +29,6 @@ ACTIVATION_NAMES: Mapping[str, str] = {
 }
 """Names of activations in published configurations → a key of `layers.ACTIVATIONS`."""
 
-QUERY_KEY_VALUE = frozenset({"query", "key", "value"})
-ATTENTION_MATRICES = QUERY_KEY_VALUE | {"output"}
-NO_MATRICES: frozenset[str] = frozenset()
-
 
 @dataclass(frozen=True)
 class Norm:
@@ -83,7 +79,8 @@ class Attention:
     Attributes:
         width: d_k.
         kv_heads: Key and value heads; each serves heads ÷ kv_heads query heads. 0 for as many as query heads.
-        bias: The matrices that have a bias, of `ATTENTION_MATRICES`.
+        bias: Query, key and value have one.
+        output_bias: The output has one.
         scale: What scores are multiplied by; None for 1 ÷ √d_k.
         rotary: Rotary positions, where this layer has them.
         head_norm: Norm of every query and key head, before they are turned.
@@ -100,7 +97,8 @@ class Attention:
     heads: int
     width: int
     kv_heads: int = 0
-    bias: frozenset[str] = NO_MATRICES
+    bias: bool = False
+    output_bias: bool = False
     scale: Scale | None = None
     rotary: Rotary | None = None
     head_norm: Norm | None = None
@@ -193,7 +191,7 @@ class Layer:
 
 def biased_layer(d_model: int, heads: int, d_ff: int, activation: str, norm: Norm, place: str) -> Layer:
     """The encoder layer of the 2017 paper, with every bias; the activation under its published name."""
-    attention = Attention(heads, d_model // heads, bias=ATTENTION_MATRICES)
+    attention = Attention(heads, d_model // heads, bias=True, output_bias=True)
     feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[activation], bias=True)
     return Layer(attention, feed_forward, norm, place)
 

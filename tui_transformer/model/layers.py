@@ -64,7 +64,7 @@ def attention(build: Builder, x: str, memory: str | None, queries: Sequence, key
         )
     context = dot_product(build, query, key, value, queries, keys, how)
     concat = build("concat", ops.MergeHeads(), context)  # h × n × d_k → n × h·d_k
-    return product(build, "output", concat, build.known[x][-1], ops.Linear("concat W_O"), biased="output" in how.bias)
+    return product(build, "output", concat, build.known[x][-1], ops.Linear("concat W_O"), biased=how.output_bias)
 
 
 def dot_product(
@@ -95,7 +95,7 @@ def divided(width: float, divisor: float = 1.0) -> ops.Scale:
 
 def _heads(build: Builder, name: str, letter: str, x: str, heads: int, how: Attention) -> str:
     out = Axis("heads · width", heads * how.width)
-    return product(build, name, x, out, ops.Project(how.width, letter), biased=name in how.bias)
+    return product(build, name, x, out, ops.Project(how.width, letter), biased=how.bias)
 
 
 def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:

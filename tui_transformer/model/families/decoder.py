@@ -26,7 +26,6 @@ from tui_transformer.model.checks import (
 )
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    NO_MATRICES,
     Attention,
     Embedding,
     Experts,
@@ -293,12 +292,14 @@ class DecoderConfig(BaseConfig):
         style = self.style
         normalised = style.head_norms and self.setting(style.head_norms_where)
         multiplier, divisor = self.setting("attention_multiplier"), self.setting("query_pre_attn_scalar")
+        output_bias = style.bias if style.output_bias is None else style.output_bias
         scale = style.scale if multiplier is None else Scale(multiplier, f"· {multiplier:g}")
         return Attention(
             self.num_attention_heads,
             self.head_width,
             self.kv_heads,
-            bias=NO_MATRICES.union(*(parts for setting, parts in style.biases.items() if self.setting(setting))),
+            bias=bool(self.setting(style.bias)),
+            output_bias=bool(self.setting(output_bias)),
             scale=scale if divisor is None else divided(divisor),
             head_norm=replace(self.norm(), shift=style.head_norms != "own") if normalised else None,
             head_norms=style.head_norms or "alike",
@@ -308,8 +309,7 @@ class DecoderConfig(BaseConfig):
 
     def feed_forward(self) -> FeedForward:
         """Gated (Touvron et al. 2023, §2.2), unless the family says otherwise."""
-        width, setting = self.intermediate_size or 4 * self.hidden_size, self.style.feed_forward_bias
-        bias = bool(setting) and self.setting(setting)
+        width, bias = self.intermediate_size or 4 * self.hidden_size, bool(self.setting(self.style.feed_forward_bias))
         return FeedForward(width, ACTIVATION_NAMES[self.hidden_act], gated=self.style.gated, bias=bias)
 
     def experts(self) -> Experts | None:

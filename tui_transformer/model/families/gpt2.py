@@ -10,7 +10,7 @@ from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
 from tui_transformer.model.base_config import counted
 from tui_transformer.model.checks import MOST_LAYERS, Check, is_whole, list_of, shown
-from tui_transformer.model.description import ATTENTION_MATRICES, Embedding, Layer, Rotary, Stack, Transformer
+from tui_transformer.model.description import Embedding, Layer, Rotary, Stack, Transformer
 from tui_transformer.model.families.bart import FIRST_PLACE, SUBLAYERS
 from tui_transformer.model.families.decoder import DECODER_LAYER, DecoderConfig, decoder
 from tui_transformer.model.families.rope import FULL, SLIDING, Rope
@@ -23,7 +23,7 @@ PLAIN = Style(
     positions="learned",
     norm="layer",
     gated=False,
-    biases={ALWAYS: ATTENTION_MATRICES},
+    bias=ALWAYS,
     feed_forward_bias=ALWAYS,
 )
 """GPT-2 (Radford et al. 2019, §2.3) and its relatives: layer norms, every bias, no gate, no groups."""
@@ -115,7 +115,7 @@ class GptNeoConfig(DecoderConfig):
     """
 
     model_type = "gpt_neo"
-    style = replace(PLAIN, biases={ALWAYS: frozenset({"output"})}, scale=NOT_DIVIDED)
+    style = replace(PLAIN, bias="", output_bias=ALWAYS, scale=NOT_DIVIDED)
     keys: ClassVar[Mapping[str, str]] = {
         **PLAIN_KEYS,
         "num_hidden_layers": "num_layers",
@@ -180,7 +180,7 @@ class GptJConfig(DecoderConfig):
     """GPT-J (Wang & Komatsuzaki 2021): both sublayers read one norm, a part of every head is turned in pairs."""
 
     model_type = "gptj"
-    style = replace(PLAIN, positions="none", biases={}, parallel="one norm", logits_bias=True)
+    style = replace(PLAIN, positions="none", bias="", parallel="one norm", logits_bias=True)
     keys = KEYS
     other_names = OTHER_NAMES
     weights = gpt2_like(
@@ -218,7 +218,7 @@ class OptConfig(DecoderConfig):
     """
 
     model_type = "opt"
-    style = replace(PLAIN, biases={"enable_bias": ATTENTION_MATRICES}, feed_forward_bias="enable_bias")
+    style = replace(PLAIN, bias="enable_bias", feed_forward_bias="enable_bias")
     keys: ClassVar[Mapping[str, str]] = {
         **PLAIN_KEYS,
         "intermediate_size": "ffn_dim",

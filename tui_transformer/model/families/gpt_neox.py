@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, checked, shown
-from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Embedding, Layer, Rotary
+from tui_transformer.model.description import Attention, Embedding, Layer, Rotary
 from tui_transformer.model.families.decoder import DECODER_LAYER, LAYER, DecoderConfig, decoder, llama_like
 from tui_transformer.model.families.gpt2 import PLAIN, PLAIN_KEYS
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
+from tui_transformer.model.families.style import ALWAYS, Style
 from tui_transformer.model.layers import Distances, alibi_slopes
 from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, WeightTable, layer_parts, of_every_head
 from tui_transformer.records import dataclass, replace
@@ -42,7 +42,7 @@ class NeoxConfig(DecoderConfig):
     style = Style(
         turned_in_part=True,
         whole=0.25,
-        biases=ATTENTION_BIAS,
+        bias="attention_bias",
         feed_forward_bias=ALWAYS,
         gated=False,
         norm="layer",
@@ -83,7 +83,8 @@ StableLmConfig = decoder(
     Style(
         turned_in_part=True,
         whole=0.25,
-        biases={"use_qkv_bias": frozenset(QUERY_KEY_VALUE)},
+        bias="use_qkv_bias",
+        output_bias="",
         norm="layer",
         parallel="one norm",
         head_norms="own",
@@ -170,7 +171,7 @@ class FalconConfig(DecoderConfig):
     """Falcon (Almazrouei et al. 2023): sublayers side by side, one key head or few, rotary positions or distances."""
 
     model_type = "falcon"
-    style = Style(biases={"bias": ATTENTION_MATRICES}, feed_forward_bias="bias", gated=False, norm="layer")
+    style = Style(bias="bias", feed_forward_bias="bias", gated=False, norm="layer")
     keys: ClassVar[Mapping[str, str]] = {
         "num_key_value_heads": "num_kv_heads",
         "rms_norm_eps": "layer_norm_epsilon",

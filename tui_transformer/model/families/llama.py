@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, a_size, list_of, optional, positive, shown
-from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE
 from tui_transformer.model.families.decoder import LAYER, DecoderConfig, decoder, less_one, llama_like
 from tui_transformer.model.families.rope import FULL, LayerRopes, Rope
-from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style, all_but_every
+from tui_transformer.model.families.style import ALWAYS, Style, all_but_every
 from tui_transformer.model.weight_table import Part, halves_of_pairs, side_by_side
 from tui_transformer.records import dataclass, replace
 
-STYLE = Style(biases=ATTENTION_BIAS, feed_forward_bias="mlp_bias")
+STYLE = Style(bias="attention_bias", feed_forward_bias="mlp_bias")
 BIASES = {"attention_bias": False, "mlp_bias": False}
 EPSILON = {"rms_norm_eps": "layer_norm_eps"}
 
@@ -29,7 +28,7 @@ ArceeConfig = decoder("arcee", replace(STYLE, gated=False), BIASES)
 
 InternLm3Config = decoder(
     "internlm3",
-    replace(STYLE, biases={"attention_bias": QUERY_KEY_VALUE, "mlp_bias": ATTENTION_MATRICES - QUERY_KEY_VALUE}),
+    replace(STYLE, output_bias="mlp_bias"),
     BIASES,
     other_names={"attention_bias": "qkv_bias", "mlp_bias": "bias"},
 )
@@ -43,9 +42,7 @@ GraniteConfig = decoder("granite", STYLE, BIASES | MULTIPLIERS, checks=dict.from
 
 SeedOssConfig = decoder(
     "seed_oss",
-    replace(
-        STYLE, biases={"attention_bias": QUERY_KEY_VALUE, "attention_out_bias": ATTENTION_MATRICES - QUERY_KEY_VALUE}
-    ),
+    replace(STYLE, output_bias="attention_out_bias"),
     {"attention_bias": True, "mlp_bias": False, "attention_out_bias": False},
 )
 """Seed-OSS (ByteDance Seed 2025): biases of query, key and value, and a setting for that of the output."""
@@ -78,7 +75,7 @@ Its files may be called Mistral's.
 
 Starcoder2Config = decoder(
     "starcoder2",
-    Style(biases={"use_bias": ATTENTION_MATRICES}, feed_forward_bias="use_bias", gated=False, norm="layer"),
+    Style(bias="use_bias", feed_forward_bias="use_bias", gated=False, norm="layer"),
     {"use_bias": True, "sliding_window": None},
     keys={"rms_norm_eps": "norm_epsilon"},
     weights=llama_like(hidden="mlp.c_fc", down="mlp.c_proj"),
@@ -135,7 +132,7 @@ PhiConfig = decoder(
     Style(
         turned_in_part=True,
         whole=0.5,
-        biases={ALWAYS: ATTENTION_MATRICES},
+        bias=ALWAYS,
         feed_forward_bias=ALWAYS,
         logits_bias=True,
         gated=False,
@@ -205,7 +202,7 @@ NORMS = {
 TURNED_IN_PAIRS = llama_like(NORMS, **QUERY_AND_KEY)
 
 COHERE = Style(
-    biases=ATTENTION_BIAS,
+    bias="attention_bias",
     norm="layer",
     shift=False,
     parallel="one norm",
@@ -230,7 +227,7 @@ Cohere2Config = decoder(
 
 HeliumConfig = decoder(
     "helium",
-    Style(biases={"attention_bias": QUERY_KEY_VALUE}, feed_forward_bias="mlp_bias", in_pairs=True),
+    Style(bias="attention_bias", output_bias="", feed_forward_bias="mlp_bias", in_pairs=True),
     BIASES,
     checks={"head_dim": a_size},
     weights=TURNED_IN_PAIRS,
@@ -239,7 +236,7 @@ HeliumConfig = decoder(
 
 Ernie45Config = decoder(
     "ernie4_5",
-    Style(biases={"use_bias": ATTENTION_MATRICES}, feed_forward_bias="use_bias", in_pairs=True),
+    Style(bias="use_bias", feed_forward_bias="use_bias", in_pairs=True),
     {"use_bias": False},
     weights=TURNED_IN_PAIRS,
 )
@@ -247,7 +244,7 @@ Ernie45Config = decoder(
 
 # Half of every head turned
 
-HALF = Style(turned_in_part=True, whole=0.5, biases={"attention_bias": QUERY_KEY_VALUE}, in_pairs=True)
+HALF = Style(turned_in_part=True, whole=0.5, bias="attention_bias", output_bias="", in_pairs=True)
 
 GlmConfig = decoder("glm", HALF, {"attention_bias": True}, weights=llama_like(**QUERY_AND_KEY, **GATED))
 """GLM-4 (GLM Team 2024) in its newer files."""

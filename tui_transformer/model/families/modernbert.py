@@ -9,8 +9,6 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, optional, shown
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    NO_MATRICES,
     Attention,
     Embedding,
     FeedForward,
@@ -146,8 +144,8 @@ class ModernBertConfig(EncoderConfig):
         width = self.d_model // self.heads
         rope: Rope = getattr(self.rope_parameters, kind)
         window = None if kind == FULL else self.local_attention // 2 + 1
-        bias = ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
-        return Attention(self.heads, width, bias=bias, rotary=rope.rotary(width), window=window)
+        bias, turn = self.attention_bias, rope.rotary(width)
+        return Attention(self.heads, width, bias=bias, output_bias=bias, rotary=turn, window=window)
 
     def layer(self) -> Layer:
         feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=self.mlp_bias)
@@ -246,6 +244,6 @@ class NomicBertConfig(EncoderConfig):
     def layer(self) -> Layer:
         layer = super().layer()
         turn = self.rope_parameters.rotary(self.d_model // self.heads)
-        attention = replace(layer.attention, bias=NO_MATRICES, rotary=turn)
+        attention = replace(layer.attention, bias=False, output_bias=False, rotary=turn)
         feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True)
         return replace(layer, attention=attention, feed_forward=feed_forward)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import a_size, positive_float
-from tui_transformer.model.description import QUERY_KEY_VALUE, Attention, Clamp, Experts
+from tui_transformer.model.description import Attention, Clamp, Experts
 from tui_transformer.model.families.decoder import (
     EXPERT,
     FEED_FORWARD,
@@ -34,7 +34,7 @@ def in_later_layers(config: Any, layer: int) -> bool:
 
 Qwen2Config = decoder(
     "qwen2",
-    Style(biases={ALWAYS: QUERY_KEY_VALUE}, slides=in_later_layers),
+    Style(bias=ALWAYS, output_bias="", slides=in_later_layers),
     WINDOWS | {"max_window_layers": 28},
 )
 """Qwen2: Llama with biases of query, key and value."""
@@ -63,7 +63,8 @@ LOCAL_EXPERTS = {"num_experts": "num_local_experts"}
 Qwen2MoeConfig = decoder(
     "qwen2_moe",
     Style(
-        biases={"qkv_bias": QUERY_KEY_VALUE},
+        bias="qkv_bias",
+        output_bias="",
         slides=lambda config, layer: layer % 2 == 0 and layer < config.max_window_layers,
     ),
     SPARSE

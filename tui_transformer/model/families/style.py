@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tui_transformer.engine.ops import Scale
-from tui_transformer.model.description import ATTENTION_MATRICES
 from tui_transformer.records import dataclass, field
 
 ALWAYS = "always"
@@ -44,8 +43,9 @@ class Style:
         head_norms: How query and key heads are normalised, as in `Attention`, "" for not at all.
         head_norms_where: The setting that says whether they are.
         gated: The feed-forward layer has a gate.
-        biases: Setting, or `ALWAYS` → the matrices of the attention that have a bias where it is true.
-        feed_forward_bias: Setting, or `ALWAYS`, that gives every matrix of the feed-forward layer a bias; "" for none.
+        bias: Setting, or `ALWAYS`, that gives query, key and value a bias; "" for none.
+        output_bias: The same of the output of the attention; None where one setting is for all.
+        feed_forward_bias: The same of every matrix of the feed-forward layer.
         logits_bias: The logits have one.
         heads_divide: The number of heads divides the width of the model even where `head_dim` says another width.
         root_scaled: Rows of the embedding are times √d_model.
@@ -68,7 +68,8 @@ class Style:
     head_norms: str = ""
     head_norms_where: str = ALWAYS
     gated: bool = True
-    biases: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    bias: str = ""
+    output_bias: str | None = None
     feed_forward_bias: str = ""
     logits_bias: bool = False
     heads_divide: bool = False
@@ -81,8 +82,7 @@ class Style:
     theta_of_windows: tuple[str, float] | None = None
 
 
-ATTENTION_BIAS: Mapping[str, frozenset[str]] = {"attention_bias": ATTENTION_MATRICES}
-LLAMA, BIASED = Style(), Style(biases=ATTENTION_BIAS)
+LLAMA, BIASED = Style(), Style(bias="attention_bias")
 
 COLUMNS = (
     *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
