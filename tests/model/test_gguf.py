@@ -348,5 +348,6 @@ def test_a_model_whose_tensors_overlap_is_not_opened(tmp_path):
 def test_layers_see_all_keys_where_their_architecture_says_so_and_the_file_nothing(settings, marks):
     file = GgufFile(Path("m.gguf"), {"general.architecture": settings.replace("_", "-")}, {}, 0)
     raw = {"num_hidden_layers": len(marks), "hidden_size": 64, "num_attention_heads": 4, "sliding_window": 3}
-    kinds = ARCHITECTURES[file.architecture].more(file, raw)["layer_types"]
+    architecture = ARCHITECTURES[file.architecture]
+    kinds = architecture.more(file, raw | {"model_type": architecture.model_type})["layer_types"]
     assert kinds == [{"w": "sliding_attention", "f": "full_attention"}[mark] for mark in marks]

@@ -146,7 +146,7 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
         places[name] = Stored(name) if name in names else table.stored(config, name, names)
         _check_shape(tensors, places[name], shape_of(axes))
     left = sorted(tensors.names - {place.name for place in places.values()})
-    if left and tensors.all_matter:  # llama.cpp would compute something else with it
+    if left and tensors.settings == "metadata":  # llama.cpp would compute something else with it
         more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
     return StoredWeights(tensors, places)

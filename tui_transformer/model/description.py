@@ -203,7 +203,7 @@ class Embedding:
     Attributes:
         table: The weight of the token embedding, which an encoder and a decoder may share.
         width: Of the table, which is projected after the norm; 0 for the model's, without a projection.
-        projected_first: It comes before positions are added, which have the model's width.
+        projected_first: It comes before positions are added, which have the model's width, and has no bias.
         scale: What the rows of the table are multiplied by.
         positions: "sinusoidal", "halves" (sines, then cosines), "fairseq" (the same, up to a wave of 2π · 10000 places,
             and counting no padding), "learned" or "none".
@@ -213,7 +213,6 @@ class Embedding:
 
     table: str = "embedding.tokens.weight"
     width: int = 0
-    projection_bias: bool = True
     projected_first: bool = False
     scale: float = 1.0
     positions: str = "none"

@@ -281,7 +281,7 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     build = build.within("embedding")
     parts = [build("tokens", ops.Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:
-        parts, width = [product(build, "projected", parts[0], model, biased=what.projection_bias)], model
+        parts, width = [product(build, "projected", parts[0], model)], model
     if what.positions == "learned":
         rows = build.weight("positions.weight", Axis("position", what.max_length), width)
         parts.append(build("positions", ops.Embed(ids="pos"), tokens.places, rows))
@@ -293,7 +293,7 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
         rows = build.weight("segments.weight", Axis("segment", what.segments), width)
         parts.append(build("segments", ops.Embed(ids="segment"), segments, rows))
     if width is not model:  # narrow (Lan et al. 2020, "ALBERT", §3.1)
-        x = product(build, "projected", _normed(build, parts, what.norm), model, biased=what.projection_bias)
+        x = product(build, "projected", _normed(build, parts, what.norm), model, biased=True)
     elif what.norm is None and len(parts) > 1:
         return build("output", ops.Add("token + position"), *parts)
     else:

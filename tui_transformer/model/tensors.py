@@ -148,15 +148,13 @@ class Tensors:
     Attributes:
         path: The file, or the index of several.
         promised: The file of each tensor, as the index has it.
-        all_matter: Whether a tensor that no step reads would change what is computed.
-        settings: What the tensors fit: the name of the file's settings; "" where it has none.
+        settings: What the tensors fit: the name of the file's settings, "metadata" of GGUF; "" where it has none.
         parts: Weights that are elsewhere than the table of the family says.
     """
 
     path: Path
     by_name: Mapping[str, Tensor]
     promised: Mapping[str, str] = field(default_factory=dict)
-    all_matter: bool = False
     settings: str = "config.json"
     parts: Mapping[str, str | Part] = field(default_factory=dict)
 

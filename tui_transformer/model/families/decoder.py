@@ -173,8 +173,7 @@ class DecoderConfig(BaseConfig):
             check_divides(size, self.hidden_size, heads, self.num_attention_heads)
         check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
         for rope in self.ropes.values():
-            rope.check(self.model_type, self.head_width, in_part=self.style.turned_in_part)
-            turned = rope.width(self.head_width)
+            turned = rope.checked_width(self.model_type, self.head_width, in_part=self.style.part is not None)
             if self.style.in_pairs and self.head_width % turned:
                 raise UsageError(
                     f"{turned} columns that are turned do not divide head_dim {self.head_width}: this is not supported"
@@ -236,7 +235,7 @@ class DecoderConfig(BaseConfig):
             return read_layer_ropes(raw, theta, of_windows, key, context)
         if style.usual_rope and raw.get("rope_parameters") is None and not raw.get("rope_scaling"):
             raw = {**raw, "rope_parameters": style.usual_rope}
-        return read_rope(raw, default=theta, whole=style.whole, context=context)
+        return read_rope(raw, default=theta, whole=style.part or 1.0, context=context)
 
     def fitted(self, names: frozenset[str]) -> Self:
         """Tied or not, with logits or without, as the tensors tell."""

@@ -263,9 +263,7 @@ class OptConfig(DecoderConfig):
 
     def embedding(self) -> Embedding:
         rows = self.max_position_embeddings + FIRST_PLACE
-        return Embedding(
-            width=self.narrow, projection_bias=False, projected_first=True, positions="learned", max_length=rows
-        )
+        return Embedding(width=self.narrow, projected_first=True, positions="learned", max_length=rows)
 
     def layers(self) -> tuple[Layer, ...]:
         place = "pre" if self.do_layer_norm_before else "post"

@@ -40,8 +40,7 @@ class NeoxConfig(DecoderConfig):
 
     model_type = "gpt_neox"
     style = Style(
-        turned_in_part=True,
-        whole=0.25,
+        part=0.25,
         bias="attention_bias",
         feed_forward_bias=ALWAYS,
         gated=False,
@@ -75,14 +74,13 @@ class NeoxConfig(DecoderConfig):
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope:
         if "rotary_pct" in raw and raw["rotary_pct"] is None:
             raise UsageError("rotary_pct is null, which is no number: leave it out for the default")
-        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.style.whole)
+        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.style.part or 1.0)
 
 
 StableLmConfig = decoder(
     "stablelm",
     Style(
-        turned_in_part=True,
-        whole=0.25,
+        part=0.25,
         bias="use_qkv_bias",
         output_bias="",
         norm="layer",

@@ -49,7 +49,7 @@ SeedOssConfig = decoder(
 
 NemotronConfig = decoder(
     "nemotron",
-    replace(STYLE, gated=False, norm="layer", turned_in_part=True, whole=0.5),
+    replace(STYLE, gated=False, norm="layer", part=0.5),
     BIASES,
     keys={"rms_norm_eps": "norm_eps"},
     weights=llama_like(
@@ -130,8 +130,7 @@ class SmolLm3Config(DecoderConfig):
 PhiConfig = decoder(
     "phi",
     Style(
-        turned_in_part=True,
-        whole=0.5,
+        part=0.5,
         bias=ALWAYS,
         feed_forward_bias=ALWAYS,
         logits_bias=True,
@@ -170,7 +169,7 @@ class Phi3Config(DecoderConfig):
     """Phi-3 (Abdin et al. 2024), of which Phi-4 is one: Llama whose files hold query, key and value in one matrix."""
 
     model_type = "phi3"
-    style = Style(turned_in_part=True)
+    style = Style(part=1.0)
     defaults: ClassVar[Mapping[str, Any]] = {"original_max_position_embeddings": 4096, "sliding_window": None}
     weights = llama_like(**side_by_side("self_attn.qkv_proj", rows_of_heads), **GATED)
 
@@ -244,7 +243,7 @@ Ernie45Config = decoder(
 
 # Half of every head turned
 
-HALF = Style(turned_in_part=True, whole=0.5, bias="attention_bias", output_bias="", in_pairs=True)
+HALF = Style(part=0.5, bias="attention_bias", output_bias="", in_pairs=True)
 
 GlmConfig = decoder("glm", HALF, {"attention_bias": True}, weights=llama_like(**QUERY_AND_KEY, **GATED))
 """GLM-4 (GLM Team 2024) in its newer files."""

@@ -113,7 +113,7 @@ class ModernBertConfig(EncoderConfig):
         super().__post_init__()
         check_layer_kinds(self.layer_types, self.layers, self.local_attention)
         for rope in (self.rope_parameters.full_attention, self.rope_parameters.sliding_attention):
-            rope.check(self.model_type, self.d_model // self.heads)
+            rope.checked_width(self.model_type, self.d_model // self.heads)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -226,7 +226,7 @@ class NomicBertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.rope_parameters.check(self.model_type, self.d_model // self.heads)
+        self.rope_parameters.checked_width(self.model_type, self.d_model // self.heads)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

@@ -95,11 +95,11 @@ class Rope:
         if made_longer and self.original_max_position_embeddings == 1:
             raise UsageError("original_max_position_embeddings 1 has no logarithm to divide by: use 2 or more")
 
-    def check(self, model_type: str, head_width: int, *, in_part: bool = False) -> None:
-        """Raise UsageError where heads of a family cannot be turned so; `in_part`: a part of the columns may be."""
+    def checked_width(self, model_type: str, head_width: int, *, in_part: bool = False) -> int:
+        """The same as `width`, for heads of a family; `in_part`: a part of the columns may be turned."""
         if self.partial_rotary_factor != 1.0 and not in_part:
             raise UsageError(f"partial_rotary_factor other than 1 is not supported in {model_type} models")
-        self.width(head_width)
+        return self.width(head_width)
 
     def width(self, head_width: int) -> int:
         """The columns of a head that are turned; UsageError where they are not pairs."""

@@ -34,8 +34,7 @@ class Style:
 
     Attributes:
         positions: "rotary", "learned" or "none".
-        turned_in_part: A part of a head's columns may be turned, the rest stays.
-        whole: The part that is turned where the file says nothing.
+        part: Of a head's columns that is turned where the file says nothing; None where all are, whatever it says.
         norm: "rms", or "layer" for layer norms.
         shift: Layer norms have β.
         place: Of the norms, as in `Layer`.
@@ -59,8 +58,7 @@ class Style:
     """
 
     positions: str = "rotary"
-    turned_in_part: bool = False
-    whole: float = 1.0
+    part: float | None = None
     norm: str = "rms"
     shift: bool = True
     place: str = "pre"

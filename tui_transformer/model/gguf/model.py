@@ -88,8 +88,8 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
         raw["type_vocab_size"] = file.tensors["token_types.weight"].shape[0]
     raw |= {key: settings.has(file, tensor) for key, tensor in architecture.told.items()}
     more = architecture.more(file, raw)
-    if architecture.rotary and "rope_parameters" not in more:
-        raw["rope_parameters"] = settings.rope_of(file, raw, in_part=architecture.in_part)
+    if "rope_parameters" not in more and any(field.name == "rope_parameters" for field in family.settings()):
+        raw["rope_parameters"] = settings.rope_of(file, raw)
     return {**raw, **_special(file, embedding.shape[0]), **more}
 
 
@@ -152,9 +152,7 @@ class Architecture:
         made: How tensors differ from the published ones: ends of names → what makes them, or the setting that says of
             how many heads pairs of columns become halves.
         told: Keys of `config.json` that are true where the first layer has a tensor.
-        rotary: It has rotary positions; all layers the same, unless `more` gives them.
-        in_part: They may be of a part of the columns of a head.
-        more: Further keys of `config.json`, worked out.
+        more: Further keys of `config.json`, worked out; of rotary positions, where not all layers have the same.
     """
 
     model_type: str
@@ -164,8 +162,6 @@ class Architecture:
     fixed: Settings = field(default_factory=dict)
     made: Mapping[str, Make | str] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)
-    rotary: bool = True
-    in_part: bool = False
     more: settings.More = lambda _, __: {}
 
 
@@ -208,7 +204,6 @@ _T5 = Architecture(
         "decoder_block_count": "num_decoder_layers",
         "decoder_start_token_id": "decoder_start_token_id",
     },
-    rotary=False,
     more=settings.t5,
 )
 
@@ -252,7 +247,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "gpt-oss": replace(_GPT_OSS, keys={**_GPT_OSS.keys, "expert_feed_forward_length": "intermediate_size"}),
     "gptoss": replace(_GPT_OSS, names=names.GPT_OSS_OF_OLLAMA, parts=names.EXPERTS_OF_OLLAMA),
     "phi3": Architecture("phi3", keys=_WINDOW, more=settings.phi3),
-    "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, in_part=True),
+    "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}),
     "gemma": Architecture("gemma", made=_GEMMA),
     "gemma2": Architecture(
         "gemma2",
@@ -266,7 +261,6 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         "stablelm",
         parts=names.STABLELM,
         told={"use_qkv_bias": "attn_q.bias", "qk_layernorm": "attn_q_norm.weight"},
-        in_part=True,
         more=lambda file, _: {"use_parallel_residual": not settings.has(file, "ffn_norm.weight")},
     ),
     "command-r": Architecture(
@@ -290,24 +284,21 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "ernie4_5": Architecture("ernie4_5", told={"use_bias": "attn_q.bias"}),
     "nomic-bert": Architecture("nomic_bert", fixed={"hidden_act": "silu"}),
     "arcee": Architecture("arcee", fixed={"hidden_act": "relu2"}, made=_ROTARY),
-    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA, in_part=True),
-    "glm4": Architecture("glm4", told={"attention_bias": "attn_q.bias"}, in_part=True),
-    "starcoder": Architecture("gpt_bigcode", rotary=False),
+    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA),
+    "glm4": Architecture("glm4", told={"attention_bias": "attn_q.bias"}),
+    "starcoder": Architecture("gpt_bigcode"),
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
         "falcon", parts=names.SPLIT, fixed={"alibi": False, "bias": False, "parallel_attn": True}, more=settings.falcon
     ),
-    "bloom": Architecture("bloom", parts=names.SPLIT, rotary=False),
-    "gptneox": Architecture(
-        "gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}, in_part=True
-    ),
+    "bloom": Architecture("bloom", parts=names.SPLIT),
+    "gptneox": Architecture("gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}),
     "gpt2": Architecture(
         "gpt2",
         made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), np.transpose),
-        rotary=False,
     ),
-    "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, rotary=False),
+    "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}),
     "modern-bert": Architecture(
         "modernbert",
         keys={"attention.sliding_window": "local_attention", "hidden_activation": "hidden_activation"},

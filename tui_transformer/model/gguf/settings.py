@@ -12,7 +12,9 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
+from tui_transformer.model.families import family_of
 from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
+from tui_transformer.model.families.style import LLAMA
 from tui_transformer.model.gguf.tensors import open_gguf
 
 Settings = Mapping[str, Any]
@@ -100,7 +102,7 @@ def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
 
 def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The old context is a setting of the model."""
-    rope = rope_of(file, raw, in_part=True)
+    rope = rope_of(file, raw)
     old = {OLD_CONTEXT: rope[OLD_CONTEXT]} if OLD_CONTEXT in rope else {}
     return {**old, "rope_parameters": rope}
 
@@ -136,12 +138,8 @@ READ_HERE = frozenset({SLOWER, SHORT, LONG})
 OLD_CONTEXT = "original_max_position_embeddings"
 
 
-def rope_of(
-    file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "linear", theta: float = USUAL_THETA
-) -> dict[str, Any]:
+def rope_of(file: GgufFile, raw: Settings, *, usual: str = "linear", theta: float = USUAL_THETA) -> dict[str, Any]:
     """The rotary positions of a file, scaled as `usual` where it does not say how, and of such a θ.
-
-    `in_part`: the architecture may turn a part of the columns of a head.
 
     Raises:
         InputError: They are scaled in a way that is not read.
@@ -159,6 +157,7 @@ def rope_of(
         scaling = SCALED[kind](file)
     else:
         raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
+    in_part = getattr(family_of(raw["model_type"]), "style", LLAMA).part is not None  # of the columns of a head
     turned, part = said(file, "rope.dimension_count"), {"partial_rotary_factor": 1.0} if in_part else {}
     width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
     if turned not in (None, width) and isinstance(width, int) and isinstance(turned, int):

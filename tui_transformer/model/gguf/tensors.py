@@ -236,7 +236,7 @@ def open_gguf(file: GgufFile, place: Place) -> Tensors:
         except (ValueError, IndexError) as error:  # it cannot be ordered or cut as it should be
             what = f"{file.path}: tensor {name[:80]}"
             raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
-    return Tensors(file.path, tensors, all_matter=True, settings="metadata")
+    return Tensors(file.path, tensors, settings="metadata")
 
 
 def check_places(file: GgufFile) -> None:
