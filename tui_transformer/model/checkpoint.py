@@ -23,7 +23,7 @@ from tui_transformer.model.families import ALIASES, FAMILIES, family_of
 from tui_transformer.model.labels import fitted_labels, table_of
 from tui_transformer.model.other_files import WEIGHTS, check_architecture, open_plain, refuse_folder
 from tui_transformer.model.packed import formats_of, with_weights
-from tui_transformer.model.sentence import KEY, sentence_modules
+from tui_transformer.model.sentence import KEY, MOST_TOKENS, sentence_modules
 from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.records import dataclass, replace
@@ -186,7 +186,8 @@ def read_config(folder: Path) -> BaseConfig:
     if folder.is_dir() and not path.exists():
         refuse_folder(folder)
     raw = read_json(path, LARGEST_CONFIG)
-    return config_of(path, raw if modules is None else {**raw, **modules.keys})
+    said = {} if modules is None else {KEY: modules.settings, MOST_TOKENS: modules.most_tokens}
+    return config_of(path, {**raw, **said})
 
 
 def config_of(path: Path, raw: Mapping[str, Any]) -> BaseConfig:

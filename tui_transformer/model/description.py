@@ -111,18 +111,6 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Clamp:
-    """How far the numbers of a gated feed-forward layer may go.
-
-    Attributes:
-        limit: Of the gate from above, of the hidden values on both sides.
-    """
-
-    alpha: float
-    limit: float
-
-
-@dataclass(frozen=True)
 class FeedForward:
     """One feed-forward layer.
 
@@ -131,14 +119,16 @@ class FeedForward:
         activation: A key of `layers.ACTIVATIONS`.
         gated: The activation of one product gates another (Shazeer 2020).
         bias: Every matrix has one.
-        clamp: Gate and hidden values are kept within a limit; the activation is then g σ(α g).
+        limit: How far gate (from above) and hidden values (on both sides) may go; the activation is then g σ(α g).
+        alpha: Of that.
     """
 
     width: int
     activation: str
     gated: bool = False
     bias: bool = False
-    clamp: Clamp | None = None
+    limit: float | None = None
+    alpha: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -291,32 +281,22 @@ class SentenceHead:
 
 
 @dataclass(frozen=True)
-class DistanceTable:
-    """A vector for every distance from query to key, which the attentions of all layers read (He et al. 2021).
-
-    Attributes:
-        rows: How many.
-        norm: Of the vectors, where there is one.
-    """
-
-    rows: int
-    norm: Norm | None = None
-
-
-@dataclass(frozen=True)
 class Stack:
     """The encoder or the decoder.
 
     Attributes:
         norm: After the last layer, where there is one.
-        distances: Vectors of distances that the layers read.
+        distances: How many vectors there are for distances from query to key, which the attentions of all layers read
+            (He et al. 2021); 0 for none.
+        distances_norm: Norm of these, where there is one.
         projected: Width that what leaves it is brought to, by a matrix without a bias; 0 for the model's.
     """
 
     embedding: Embedding
     layers: tuple[Layer, ...]
     norm: Norm | None = None
-    distances: DistanceTable | None = None
+    distances: int = 0
+    distances_norm: Norm | None = None
     projected: int = 0
 
 

@@ -120,9 +120,8 @@ def feed_forward(build: Builder, x: str, how: FeedForward, step: Step | None = N
     hidden = linear("hidden", "x W₁", x, inner)
     activation: ops.Op = ACTIVATIONS[how.activation]()
     gating: ops.Op = ops.Gate()
-    if how.clamp is not None:
-        activation = ops.ClampedSwish(how.clamp.alpha, how.clamp.limit)
-        gating = ops.ClampedGate(how.clamp.limit)
+    if how.limit is not None:
+        activation, gating = ops.ClampedSwish(how.alpha, how.limit), ops.ClampedGate(how.limit)
     if how.gated:
         active = step("activation", activation, linear("gate", "x W_g", x, inner))
         active = step("gated", gating, active, hidden)

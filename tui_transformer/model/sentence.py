@@ -166,11 +166,6 @@ class Modules:
     places: Sequence[Path]
     most_tokens: object = None
 
-    @property
-    def keys(self) -> dict[str, Any]:
-        """The keys of `config.json` that say all this."""
-        return {KEY: self.settings, MOST_TOKENS: self.most_tokens}
-
     def added_to(self, tensors: Tensors) -> Tensors:
         """The tensors of the layers, with those of the modules under names of their own.
 

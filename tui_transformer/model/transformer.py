@@ -72,11 +72,11 @@ def run_stack(
     A decoder beside an encoder has that one's output as `memory` (None where keys and values of it were kept), and its
     sequence as `source`.
     """
-    if stack.distances is not None:
-        table = Axis("distance", stack.distances.rows)
+    if stack.distances:
+        table = Axis("distance", stack.distances)
         vectors = build("distances", ops.Parameter(), build.weight("distances.weight", table, build.known[x][-1]))
-        if stack.distances.norm is not None:
-            norm(build, vectors, stack.distances.norm, "distances_norm")
+        if stack.distances_norm is not None:
+            norm(build, vectors, stack.distances_norm, "distances_norm")
     for i, each in enumerate(stack.layers):
         inner = build.within(str(i), each.source)
         x = _parallel(inner, x, each, tokens) if each.parallel else _layer(inner, x, each, tokens, memory, source)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import LARGEST_SIZE, Check, layers_count, one_of, shown, size_up_to
-from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
+from tui_transformer.model.description import Embedding, Layer, Norm, Transformer
 from tui_transformer.model.families.bert import CLS, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.labels import of_encoder
 from tui_transformer.model.layers import Disentangled, divided
@@ -192,8 +192,8 @@ class DebertaConfig(EncoderConfig):
         what = super().describe()
         if not self.relative_attention or what.encoder is None:
             return what
-        table = DistanceTable(2 * self.span, Norm(self.norm_epsilon) if self.norm_rel_ebd == "layer_norm" else None)
-        return replace(what, encoder=replace(what.encoder, distances=table))
+        norm = Norm(self.norm_epsilon) if self.norm_rel_ebd == "layer_norm" else None
+        return replace(what, encoder=replace(what.encoder, distances=2 * self.span, distances_norm=norm))
 
     def embedding(self) -> Embedding:
         embedding = super().embedding()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import a_size, positive_float
-from tui_transformer.model.description import Attention, Clamp, Experts
+from tui_transformer.model.description import Attention, Experts
 from tui_transformer.model.families.decoder import (
     EXPERT,
     FEED_FORWARD,
@@ -179,6 +179,5 @@ class GptOssConfig(DecoderConfig):
 
     def experts(self) -> Experts:
         """With clamped gates and every bias; shares add up to 1."""
-        clamp = Clamp(self.swiglu_alpha, self.swiglu_limit)
-        one = replace(self.feed_forward(), bias=True, clamp=clamp)
+        one = replace(self.feed_forward(), bias=True, limit=self.swiglu_limit, alpha=self.swiglu_alpha)
         return Experts(self.setting("num_experts"), self.setting("num_experts_per_tok"), one, router_bias=True)
