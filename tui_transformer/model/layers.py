@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.program import Builder, Program, Role
+from tui_transformer.engine.program import Builder, Role
 from tui_transformer.model.description import Attention, Embedding, FeedForward, Layer, Norm
 from tui_transformer.model.sequence import Sequence
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import dataclass
 
 ACTIVATIONS: dict[str, Callable[[], ops.Op]] = {
     "relu": ops.Relu,
@@ -299,17 +299,6 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
         x = _normed(build, parts, what.norm)
     build.alias("output", x)
     return x
-
-
-def with_silent(program: Program, unknown: Mapping[str, int | None]) -> Program:
-    """The program in which an ID of each of these embeddings has the vector 0, whatever its row of the table holds."""
-    steps = (
-        replace(step, op=replace(step.op, silent=unknown[step.name]))
-        if step.name in unknown and isinstance(step.op, ops.Embed)
-        else step
-        for step in program.steps
-    )
-    return Program(tuple(steps), program.aliases, program.weights, program.givens)
 
 
 def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import choose_backend
+from tui_transformer.engine.ops import Embed
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.weights import Weights, random_weights
@@ -20,7 +21,6 @@ from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checkpoint import fit
 from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to
 from tui_transformer.model.config import AttentionConfig, Config, example_weight
-from tui_transformer.model.layers import with_silent
 from tui_transformer.model.local_models import find_model, named_alike, nowhere
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensor, Tensors
@@ -163,8 +163,16 @@ def program_of(config: BaseConfig, lengths: Lengths, silent: tuple[tuple[str, in
 
     Those that were asked for last are kept.
     """
-    program = config.program(lengths)
-    return with_silent(program, dict(silent)) if silent else program
+    program, unknown = config.program(lengths), dict(silent)
+    if not unknown:
+        return program
+    steps = (
+        dataclasses.replace(step, op=dataclasses.replace(step.op, silent=unknown[step.name]))
+        if step.name in unknown and isinstance(step.op, Embed)
+        else step
+        for step in program.steps
+    )
+    return Program(tuple(steps), program.aliases, program.weights, program.givens)
 
 
 def check_settings_say_all(config: BaseConfig) -> None:
