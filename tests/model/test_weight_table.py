@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tui_transformer.model.weight_table import Part, WeightTable, cut, halves_of_pairs, of_every_head
+from tui_transformer.model.weight_table import Part, WeightTable, cut, halves_of_pairs, of_every_group
 
-CONFIG = SimpleNamespace(num_attention_heads=2, width=4, tied=False)
+CONFIG = SimpleNamespace(num_attention_heads=2, kv_heads=2, width=4, tied=False)
 NAMES = frozenset({"model.layers.3.attn.weight", "model.layers.3.attn.bias"})
 QUERY = "decoder.3.self_attention.query.weight"
 
@@ -30,7 +30,7 @@ def test_parts_side_by_side_are_cut_by_their_sizes_of_every_head_and_pairs_becom
     # of every head
     tensor = np.arange(2 * 3 * 3.0).reshape(6, 3)  # two heads of q, k, v, each one row
     for place, rows in enumerate(([0, 3], [1, 4], [2, 5])):
-        part = Part("model.layers.{}.attn", of_every_head(place))
+        part = Part("model.layers.{}.attn", of_every_group(place))
         np.testing.assert_array_equal(weight(part, tensor), tensor[rows].T)
     # pairs
     tensor = np.arange(8.0).reshape(8, 1)
@@ -62,3 +62,16 @@ def test_files_without_a_prefix_and_with_old_endings_are_found():
     assert table.tensor(name, frozenset({"layers.3.ln.gamma"})) == "layers.3.ln.gamma"
     assert table.tensor(name, frozenset({"layers.3.other"})) == "layers.3.ln.weight"
     assert table.tensor(name, frozenset({"model.layers.3.other"})) == "model.layers.3.ln.weight"
+
+
+@pytest.mark.parametrize(
+    ("kv_heads", "rows"), [(1, ([0, 1, 2, 3], [4], [5])), (2, ([0, 1, 4, 5], [2, 6], [3, 7]))], ids=("alone", "several")
+)
+def test_query_heads_of_a_key_head_are_together_and_taken_as_a_view(kv_heads, rows):
+    config = SimpleNamespace(num_attention_heads=4, kv_heads=kv_heads, tied=False)
+    tensor = np.arange(3.0 * (4 + 2 * kv_heads)).reshape(-1, 3)
+    for place, wanted in enumerate(rows):
+        table = WeightTable({"decoder.{}.self_attention.query": Part("model.layers.{}.attn", of_every_group(place))})
+        stored = table.stored(config, QUERY, NAMES)
+        assert np.may_share_memory(stored.take(tensor), tensor)
+        np.testing.assert_array_equal(stored.make(stored.take(tensor)), tensor[wanted].T)

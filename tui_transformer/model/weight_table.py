@@ -16,9 +16,14 @@ Take = Callable[[Host, Any], Host]
 
 @dataclass(frozen=True)
 class Grouped:
-    """A take whose rows are counted on three axes (group, place in it, row), which are joined once they are read."""
+    """A take whose rows are counted on three axes (group, place in it, row), which are joined once they are read.
+
+    Attributes:
+        alone: Whether there is one group: then they are joined at once, as a view can say it.
+    """
 
     take: Take
+    alone: Callable[[Any], bool] = lambda _: False
 
     def __call__(self, tensor: Host, config: Any) -> Host:
         """A view of the tensor."""
@@ -133,21 +138,22 @@ class WeightTable:
         is_matrix = kind != "bias" and last not in TABLES and not last.endswith("norm")
         turned = is_matrix and (not self.in_out if part.turned is None else part.turned)  # stored out × in
         grouped = isinstance(part.take, Grouped)
+        later = isinstance(part.take, Grouped) and not part.take.alone(config)
+
+        def join(groups: Host) -> Host:
+            rows = groups.reshape(-1, *groups.shape[3:]) if grouped else groups
+            return rows.T if turned else rows
 
         def take(tensor: Host) -> Host:
             if part.stacked:
                 tensor = tensor[int(NUMBER.findall(name)[-1])]
             if part.take is not None:
                 tensor = part.take(tensor, config)
-            return tensor.T if turned and not grouped else tensor
-
-        def join(groups: Host) -> Host:
-            rows = groups.reshape(-1, *groups.shape[3:])
-            return rows.T if turned else rows
+            return tensor if later else join(tensor)
 
         tensor = self.table(config, names) if name == TABLE else self.tensor(name, names)
         plain = part.take is None and not part.stacked and not turned
-        return Stored(tensor, as_it_is if plain else take, join if grouped else as_it_is, part.plus)
+        return Stored(tensor, as_it_is if plain else take, join if later else as_it_is, part.plus)
 
     def part(self, name: str) -> Part | None:
         """The tensor that holds a weight, and how it is taken from there."""
@@ -228,14 +234,18 @@ def side_by_side(
     return {name: Part(tensor, cut(place, sizes, axis)) for place, name in enumerate(names)}
 
 
-def of_every_head(place: int) -> Take:
-    """Query (0), key (1) or value (2), whose rows are q, k, v of head 0, then of head 1, and on."""
+def of_every_group(place: int) -> Take:
+    """Query (0), key (1) or value (2): every group has the rows of its query heads, of its key and of its value.
+
+    Where every head has a key of its own, these are q, k, v of head 0, then of head 1, and on.
+    """
 
     def take(tensor: Host, config: Any) -> Host:
-        rows = tensor.reshape(config.num_attention_heads, 3, -1, *tensor.shape[1:])
-        return rows[:, place : place + 1]
+        inside = config.num_attention_heads // config.kv_heads
+        rows = tensor.reshape(config.kv_heads, inside + 2, -1, *tensor.shape[1:])
+        return rows[:, (slice(0, inside), slice(inside, inside + 1), slice(inside + 1, None))[place]]
 
-    return Grouped(take)
+    return Grouped(take, alone=lambda config: config.kv_heads == 1)
 
 
 def halves_of_pairs(width: Callable[[Any], int]) -> Take:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, checked, shown
 from tui_transformer.model.description import Attention, Embedding, Layer, Rotary
@@ -15,13 +14,13 @@ from tui_transformer.model.families.gpt2 import PLAIN, PLAIN_KEYS
 from tui_transformer.model.families.rope import Rope, read_rope
 from tui_transformer.model.families.style import ALWAYS, Style
 from tui_transformer.model.layers import Distances, alibi_slopes
-from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, WeightTable, layer_parts, of_every_head
+from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, WeightTable, layer_parts, of_every_group
 from tui_transformer.records import dataclass, replace
 
 
 def _fused(layer: str, attention: str) -> Mapping[str, str | Part]:
     """The parts of layers whose query, key and value are one tensor."""
-    fused = (Part(f"{attention}.query_key_value", of_every_head(place)) for place in range(3))
+    fused = (Part(f"{attention}.query_key_value", of_every_group(place)) for place in range(3))
     return layer_parts(
         DECODER_LAYER,
         layer,
@@ -152,18 +151,6 @@ class BloomConfig(DecoderConfig):
 norms_count = checked(lambda value: value in (None, 1, 2) and not isinstance(value, bool), "is neither 1 nor 2")
 
 
-def projected(place: int) -> Part:
-    """Query (0), key (1) or value (2): every group has the rows of its query heads, of its key and of its value."""
-
-    def take(tensor: Host, config: FalconConfig) -> Host:
-        inside = config.num_attention_heads // config.kv_heads
-        rows = tensor.reshape(config.kv_heads, inside + 2, -1, *tensor.shape[1:])
-        chosen = (slice(0, inside), slice(inside, inside + 1), slice(inside + 1, None))[place]
-        return rows[:, chosen].reshape(-1, *tensor.shape[1:])
-
-    return Part("self_attention.query_key_value", take)
-
-
 @dataclass(frozen=True)
 class FalconConfig(DecoderConfig):
     """Falcon (Almazrouei et al. 2023): sublayers side by side, one key head or few, rotary positions or distances."""
@@ -186,9 +173,6 @@ class FalconConfig(DecoderConfig):
                 DECODER_LAYER,
                 BLOOM_LAYER,
                 norm=Part(("input_layernorm", "ln_attn")),
-                query=projected(0),
-                key=projected(1),
-                value=projected(2),
                 feed_norm=Part(("post_attention_layernorm", "ln_mlp")),
             ),
         },
