@@ -137,19 +137,15 @@ class ModernBertConfig(EncoderConfig):
 
     def layers_of_the_stack(self) -> tuple[Layer, ...]:
         """Local and global layers (Warner et al. 2024, §2.1.1); the first has no norm before its attention."""
-        layers = [replace(self.layer(), attention=self.attention_of(kind)) for kind in self.kinds]
-        return (replace(layers[0], attention_place="none"), *layers[1:])
-
-    def attention_of(self, kind: str) -> Attention:
-        width = self.d_model // self.heads
-        rope: Rope = getattr(self.rope_parameters, kind)
-        window = None if kind == FULL else self.local_attention // 2 + 1
-        bias, turn = self.attention_bias, rope.rotary(width)
-        return Attention(self.heads, width, bias=bias, output_bias=bias, rotary=turn, window=window)
-
-    def layer(self) -> Layer:
+        width, bias, layers = self.d_model // self.heads, self.attention_bias, []
+        attention = Attention(self.heads, width, bias=bias, output_bias=bias)
         feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=self.mlp_bias)
-        return Layer(self.attention_of(FULL), feed_forward, self.norm(), "pre")
+        for kind in self.kinds:
+            rope: Rope = getattr(self.rope_parameters, kind)
+            window = None if kind == FULL else self.local_attention // 2 + 1
+            own = replace(attention, rotary=rope.rotary(width), window=window)
+            layers.append(Layer(own, feed_forward, self.norm(), "pre"))
+        return (replace(layers[0], attention_place="none"), *layers[1:])
 
     def word_head(self) -> Head:
         activation = ACTIVATION_NAMES[self.classifier_activation]
