@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from operator import truediv
 from typing import Any
 
 from tui_transformer.errors import UsageError
@@ -26,7 +27,7 @@ class Rope:
     """The keys of `rope_parameters`.
 
     Attributes:
-        rope_type: A key of `SCALINGS`.
+        rope_type: One of `TYPES`.
         rope_theta: θ of θ^(−2i/width).
         partial_rotary_factor: The part of a head's columns that is turned.
         factor: How many times longer the context was made.
@@ -66,7 +67,7 @@ class Rope:
     context: int = 2048
 
     def __post_init__(self) -> None:
-        one_of(tuple(SCALINGS))("rope_type", self.rope_type)
+        one_of(TYPES)("rope_type", self.rope_type)
         _number("rope_theta", self.rope_theta, 1.0, math.inf)
         _number("factor", self.factor, 1.0, float(LARGEST_SIZE))
         _number("partial_rotary_factor", self.partial_rotary_factor, 0.0, 1.0)
@@ -117,10 +118,9 @@ class Rope:
         return width
 
     def rotary(self, head_width: int) -> Rotary:
-        """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
+        """The turns of the columns of a head."""
         width = self.width(head_width)
-        frequencies = self.scaled(SCALINGS[self.rope_type], width)
-        factor = self.turned_factor()
+        frequencies, factor = self.frequencies(width), self.turned_factor()
         contexts = {"dynamic": self.context, "longrope": self.original_max_position_embeddings}
         if self.rope_type not in contexts:
             return Rotary(frequencies, factor)
@@ -143,21 +143,36 @@ class Rope:
             return (0.1 * self.mscale * growth + 1.0) / (0.1 * self.mscale_all_dim * growth + 1.0)
         return 0.1 * growth + 1.0
 
-    def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
-        frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
-        return tuple(scaling(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
+    def frequencies(self, width: int, *, longer: bool = False) -> tuple[float, ...]:
+        """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token.
+
+        With `linear` ÷ factor: position interpolation (Chen et al. 2023, equation 4). With `longrope` ÷ a number of the
+        pair, in sentences that are longer than the old context of the second list. With `dynamic` as they are.
+        """
+        plain = tuple(self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
+        match self.rope_type:
+            case "linear":
+                return tuple(frequency / self.factor for frequency in plain)
+            case "llama3":
+                return tuple(_llama3(self, frequency) for frequency in plain)
+            case "yarn":
+                return _yarn(self, plain, width)
+            case "longrope":
+                return tuple(map(truediv, plain, self.long_factor if longer else self.short_factor))
+            case _:
+                return plain
 
     def longer(self, width: int, tokens: int) -> tuple[float, ...]:
         """The frequencies of a sentence of more tokens than the model was made for, of `dynamic` or `longrope`.
 
-        With `longrope` the second list of divisors; with `dynamic` a larger θ, by the length of the sentence:
+        With `dynamic` of a larger θ, by the length of the sentence:
         θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)), as published (NTK-aware scaling, 2023).
         """
         if self.rope_type == "longrope":
-            return self.scaled(lambda rope, frequency, pair, _: frequency / rope.long_factor[pair], width)
+            return self.frequencies(width, longer=True)
         growth = self.factor * tokens / self.context - (self.factor - 1.0)
         theta = self.rope_theta * growth ** (width / (width - 2))
-        return replace(self, rope_theta=theta).scaled(_kept, width)
+        return replace(self, rope_theta=theta).frequencies(width)
 
 
 def read_rope(
@@ -189,7 +204,7 @@ def read_rope(
     if nulls:
         raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
     kind = given.get("rope_type", given.get("type", "default"))
-    one_of(tuple(SCALINGS))("rope_type", kind)
+    one_of(TYPES)("rope_type", kind)
     keys = [each.name for each in fields(Rope) if each.name not in ("rope_type", "context")]
     values = {key: given[key] for key in keys if given.get(key) is not None}
     for name, names, usual in (("rope_theta", theta, default), ("partial_rotary_factor", partial, whole)):
@@ -223,22 +238,8 @@ def _table(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return given
 
 
-Scaling = Callable[["Rope", float, int, int], float]
-"""The frequency of a pair of columns after scaling, from that before, the number of the pair, and the turned width."""
-
-
-def _kept(_rope: Rope, frequency: float, _pair: int, _width: int) -> float:
-    """As it is; with `dynamic` in every sentence that is not longer than the model was made for."""
-    return frequency
-
-
-def _linear(rope: Rope, frequency: float, _pair: int, _width: int) -> float:
-    """Every frequency ÷ factor: position interpolation (Chen et al. 2023, equation 4)."""
-    return frequency / rope.factor
-
-
-def _llama3(rope: Rope, frequency: float, _pair: int, _width: int) -> float:
-    """Long waves as `_linear`, short ones as they are, a mixture between (`apply_scaling` of Meta's Llama 3.1 code).
+def _llama3(rope: Rope, frequency: float) -> float:
+    """Long waves ÷ factor, short ones as they are, a mixture between (`apply_scaling` of Meta's Llama 3.1 code).
 
     With turns = old context · frequency ÷ 2π, how often the wave turns in the old context:
     share = (turns − low) ÷ (high − low), cut to 0 … 1, and frequency · (share + (1 − share) ÷ factor).
@@ -249,34 +250,25 @@ def _llama3(rope: Rope, frequency: float, _pair: int, _width: int) -> float:
     return frequency * (share + (1.0 - share) / rope.factor)
 
 
-def _yarn(rope: Rope, frequency: float, pair: int, width: int) -> float:
-    """Short waves as they are, long ones as `_linear`, a mixture between (Peng et al. 2023, §3.2 and §3.3).
+def _yarn(rope: Rope, frequencies: tuple[float, ...], width: int) -> tuple[float, ...]:
+    """Short waves as they are, long ones ÷ factor, a mixture between (Peng et al. 2023, §3.2 and §3.3).
 
     The mixture grows evenly with the number of the pair, from the one that turns `beta_fast` times in the old context
-    to the one that turns `beta_slow` times; both as the published code rounds and cuts them.
+    to the one that turns `beta_slow` times; both as the published code rounds and cuts them. So often turns the pair i,
+    a real number, with old context · θ^(−2i/width) ÷ 2π = turns.
     """
-    low, high = _pair_that_turns(rope, rope.beta_fast, width), _pair_that_turns(rope, rope.beta_slow, width)
+    old = rope.original_max_position_embeddings
+    wanted = (old / (turns * 2.0 * math.pi) for turns in (rope.beta_fast, rope.beta_slow))
+    low, high = (width * math.log(each) / (2.0 * math.log(rope.rope_theta)) for each in wanted)
     if rope.truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, width - 1)
-    share = min(max((pair - low) / (high - low if high != low else 0.001), 0.0), 1.0)
-    return frequency * (share / rope.factor + 1.0 - share)
+    span = high - low if high != low else 0.001
+    shares = (min(max((pair - low) / span, 0.0), 1.0) for pair in range(len(frequencies)))
+    return tuple(each * (share / rope.factor + 1.0 - share) for each, share in zip(frequencies, shares, strict=True))
 
 
-def _pair_that_turns(rope: Rope, turns: float, width: int) -> float:
-    """The pair i, a real number, with old context · θ^(−2i/width) ÷ 2π = turns."""
-    wanted = rope.original_max_position_embeddings / (turns * 2.0 * math.pi)
-    return width * math.log(wanted) / (2.0 * math.log(rope.rope_theta))
-
-
-SCALINGS: Mapping[str, Scaling] = {
-    "default": _kept,
-    "linear": _linear,
-    "dynamic": _kept,
-    "llama3": _llama3,
-    "yarn": _yarn,
-    "longrope": lambda rope, frequency, pair, _: frequency / rope.short_factor[pair],
-}
+TYPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
 PAIR_FACTORS = ("short_factor", "long_factor")
 OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")  # they count from the context before it was stretched
 
