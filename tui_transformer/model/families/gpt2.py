@@ -158,16 +158,15 @@ class GptNeoConfig(DecoderConfig):
 
 def _layers(types: object) -> list[str]:
     """The kind of every layer, from lists of kinds and how often each is repeated."""
-    wrong = UsageError(f"attention_types {shown(types)} is not a list of kinds of layers and how often they come")
     layers: list[str] = []
     for pair in types if isinstance(types, list) else [None]:
-        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list)):
-            raise wrong
-        if not is_whole(pair[1], 1, MOST_LAYERS):
-            raise wrong
-        layers += map(str, pair[0] * pair[1])
-        if len(layers) > MOST_LAYERS:
-            raise wrong
+        room = MOST_LAYERS - len(layers)
+        match pair:
+            case [list() as kinds, times] if is_whole(times, 1, MOST_LAYERS) and len(kinds) * times <= room:
+                layers += map(str, kinds * times)
+            case _:
+                wrong = f"attention_types {shown(types)} is not a list of kinds of layers and how often they come"
+                raise UsageError(wrong)
     return layers
 
 
