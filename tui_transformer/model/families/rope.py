@@ -11,7 +11,7 @@ from typing import Any
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import LARGEST_SIZE, a_size, is_number, list_of, one_of, positive, shown, truth
 from tui_transformer.model.description import Rotary
-from tui_transformer.records import dataclass, field, fields, replace
+from tui_transformer.records import dataclass, field, fields
 
 DEFAULT_THETA = 10000.0
 LARGEST_FACTOR = 1e15
@@ -124,7 +124,7 @@ class Rope:
         contexts = {"dynamic": self.context, "longrope": self.original_max_position_embeddings}
         if self.rope_type not in contexts:
             return Rotary(frequencies, factor)
-        return Rotary(frequencies, factor, contexts[self.rope_type], partial(self.longer, width))
+        return Rotary(frequencies, factor, contexts[self.rope_type], partial(self.frequencies, width))
 
     def turned_factor(self) -> float:
         """What turned columns are multiplied by, unless the file says it.
@@ -143,13 +143,20 @@ class Rope:
             return (0.1 * self.mscale * growth + 1.0) / (0.1 * self.mscale_all_dim * growth + 1.0)
         return 0.1 * growth + 1.0
 
-    def frequencies(self, width: int, *, longer: bool = False) -> tuple[float, ...]:
+    def frequencies(self, width: int, tokens: int | None = None) -> tuple[float, ...]:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token.
 
         With `linear` ÷ factor: position interpolation (Chen et al. 2023, equation 4). With `longrope` ÷ a number of the
-        pair, in sentences that are longer than the old context of the second list. With `dynamic` as they are.
+        pair, with `dynamic` as they are; `tokens` are those of a sentence that is longer than the model was made for:
+        then with `longrope` ÷ the other number, with `dynamic` of a larger θ (NTK-aware scaling, 2023, as published):
+        θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)).
         """
-        plain = tuple(self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
+        theta = self.rope_theta
+        if tokens is not None and self.rope_type == "dynamic":
+            growth = self.factor * tokens / self.context - (self.factor - 1.0)
+            theta *= growth ** (width / (width - 2))
+            _number("rope_theta", theta, 1.0, math.inf)
+        plain = tuple(theta ** (-2 * pair / width) for pair in range(width // 2))
         match self.rope_type:
             case "linear":
                 return tuple(frequency / self.factor for frequency in plain)
@@ -158,21 +165,9 @@ class Rope:
             case "yarn":
                 return _yarn(self, plain, width)
             case "longrope":
-                return tuple(map(truediv, plain, self.long_factor if longer else self.short_factor))
+                return tuple(map(truediv, plain, self.short_factor if tokens is None else self.long_factor))
             case _:
                 return plain
-
-    def longer(self, width: int, tokens: int) -> tuple[float, ...]:
-        """The frequencies of a sentence of more tokens than the model was made for, of `dynamic` or `longrope`.
-
-        With `dynamic` of a larger θ, by the length of the sentence:
-        θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)), as published (NTK-aware scaling, 2023).
-        """
-        if self.rope_type == "longrope":
-            return self.frequencies(width, longer=True)
-        growth = self.factor * tokens / self.context - (self.factor - 1.0)
-        theta = self.rope_theta * growth ** (width / (width - 2))
-        return replace(self, rope_theta=theta).frequencies(width)
 
 
 def read_rope(
