@@ -134,7 +134,7 @@ class WeightTable:
         if part is None:
             return Stored(name)
         step, _, kind = name.rpartition(".")
-        last = step.rpartition(".")[2]
+        last = step.rstrip(".0123456789").rpartition(".")[2]  # heads may have norms of their own, by number
         is_matrix = kind != "bias" and last not in TABLES and not last.endswith("norm")
         turned = is_matrix and (not self.in_out if part.turned is None else part.turned)  # stored out × in
         grouped = isinstance(part.take, Grouped)

@@ -91,9 +91,7 @@ StableLmConfig = decoder(
     keys={"rms_norm_eps": "layer_norm_eps"},
     weights=llama_like(
         {
-            f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(
-                f"{LAYER}.self_attn.{name[0]}_layernorm.norms.{{}}", turned=False
-            )
+            f"decoder.{{}}.self_attention.{name}_norm.{{}}": f"{LAYER}.self_attn.{name[0]}_layernorm.norms.{{}}"
             for name in ("query", "key")
         }
     ),

@@ -193,9 +193,7 @@ IN_HALVES = halves_of_pairs(lambda config: config.ropes[FULL].width(config.head_
 
 QUERY_AND_KEY = {name: Part(f"self_attn.{name[0]}_proj", IN_HALVES) for name in ("query", "key")}
 NORMS = {
-    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(
-        f"{LAYER}.self_attn.{name[0]}_norm", IN_HALVES, turned=False, stacked=True
-    )
+    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(f"{LAYER}.self_attn.{name[0]}_norm", IN_HALVES, stacked=True)
     for name in ("query", "key")
 }
 TURNED_IN_PAIRS = llama_like(NORMS, **QUERY_AND_KEY)

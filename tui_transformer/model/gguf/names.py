@@ -109,7 +109,7 @@ EXPERTS_OF_OLLAMA: Parts = {
     **_experts(gate=_stacked("ffn_gate_up_exps", in_turn(0, 0)), hidden=_stacked("ffn_gate_up_exps", in_turn(1, 0))),
 }
 STABLELM: Parts = {
-    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(f"{BLOCK}.attn_{name[0]}_norm", turned=False, stacked=True)
+    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(f"{BLOCK}.attn_{name[0]}_norm", stacked=True)
     for name in ("query", "key")
 }
 FALCON_TWO_NORMS = of_block("transformer.h.{}", attn_norm="ln_mlp", attn_norm_2="ln_attn")
