@@ -30,19 +30,22 @@ from tui_transformer.model.packed_formats import (
     packed_integers,
     small_floats,
 )
-from tui_transformer.model.tensors import STORED, Tensor, Tensors, part_of
+from tui_transformer.model.tensors import STORED, Kind, Tensor, Tensors, part_of
 from tui_transformer.records import dataclass, replace
 
 Settings = Mapping[str, Any]
-WHOLE: Mapping[str, str] = {"U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
-"""Stored types of whole numbers."""
-
-EIGHT_BITS: Mapping[str, str] = {
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E8M0": "float8_e8m0fnu",
+READ: Mapping[str, Kind] = {
+    **STORED,
+    "U8": Kind(np.dtype("u1")),
+    "I8": Kind(np.dtype("i1")),
+    "I16": Kind(np.dtype("<i2")),
+    "I32": Kind(np.dtype("<i4")),
+    "I64": Kind(np.dtype("<i8")),
+    "F8_E4M3": Kind(np.dtype("u1"), lambda codes: small_floats("float8_e4m3fn")[codes]),
+    "F8_E5M2": Kind(np.dtype("u1"), lambda codes: small_floats("float8_e5m2")[codes]),
+    "F8_E8M0": Kind(np.dtype("u1"), lambda codes: small_floats("float8_e8m0fnu")[codes]),
 }
-"""Stored types of floats of eight bits → what the library `ml_dtypes` calls them."""
+"""Stored types that the tensors of a weight may have: whole numbers stay as they are."""
 
 LEFT_ALONE = (".weight_g_idx", ".pre_quant_scale")
 """Ends of tensors that change what is computed, and are not read."""
@@ -180,20 +183,14 @@ class PackedTensor(Tensor):
         return taken if rows is None else taken[rows]
 
     def _numbers(self, what: str, which: slice) -> Host:
-        stored = {ending: _stored(part, f"{what} ({ending})", which) for ending, part in self.parts.items()}
+        stored = {}
+        for ending, part in self.parts.items():
+            kind = READ[part.kind]
+            layout = part.file.layout(part.start, part.stop, kind.dtype, part.shape)
+            cells = layout[which] if part.shape else layout
+            stored[ending] = part.file.numbers(cells, kind.floats, f"{what} ({ending})")
         with _fitting(self, what.removeprefix("tensor ")), np.errstate(all="ignore"):
             return np.ascontiguousarray(self.format.numbers(stored), np.float32)
-
-
-def _stored(part: Tensor, what: str, which: slice) -> Host:
-    """The numbers of a tensor: floats, or whole numbers as they are."""
-    kind = STORED.get(part.kind)
-    dtype = np.dtype(WHOLE.get(part.kind, "u1")) if kind is None else kind.dtype
-    layout = part.file.layout(part.start, part.stop, dtype, part.shape)
-    numbers = part.file.numbers(layout[which] if part.shape else layout, np.asarray, what)
-    if part.kind in EIGHT_BITS:
-        return small_floats(EIGHT_BITS[part.kind])[numbers]
-    return numbers if kind is None else kind.floats(numbers)
 
 
 @contextlib.contextmanager
@@ -237,7 +234,7 @@ def _weight(by_name: Mapping[str, Tensor], form: Format, name: str) -> PackedTen
     parts = {end: by_name[base + end] for end in (*form.endings, *form.optional) if base + end in by_name}
     if codes.kind not in form.kinds or not set(form.endings) <= set(parts):
         return None
-    unread = next((part.kind for part in parts.values() if part.kind not in (*STORED, *WHOLE, *EIGHT_BITS)), None)
+    unread = next((part.kind for part in parts.values() if part.kind not in READ), None)
     whole = PackedTensor(codes.file, form.name, codes.shape, codes.start, codes.stop, form, parts)
     with _fitting(whole, name):
         if unread is not None:
