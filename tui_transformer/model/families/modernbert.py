@@ -226,10 +226,8 @@ class NomicBertConfig(EncoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        width = raw.get("head_dim")
-        config = super().from_json(
-            {**raw, "rope_parameters": read_rope(raw, theta=NAMES_OF_THETA, default=THETA, context=2048)}
-        )
+        rope, width = read_rope(raw, theta=NAMES_OF_THETA, default=THETA), raw.get("head_dim")
+        config = super().from_json({**raw, "rope_parameters": rope})
         if width is not None and width != config.d_model // config.heads:
             raise UsageError(f"head_dim {width} is not hidden_size ÷ num_attention_heads: this is not supported")
         return config

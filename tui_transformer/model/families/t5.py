@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_ids, sizes_line
+from tui_transformer.model.base_config import BaseConfig, check_ids
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
@@ -140,7 +140,7 @@ class T5Config(BaseConfig):
     @property
     def summary(self) -> str:
         """The sizes in one line, with the width of a head, which is a setting of its own."""
-        line = sizes_line(self.model_type, self.describe())
+        line = super().summary
         return line.replace(" heads", f" heads of {self.d_kv}").replace(" head ", f" head of {self.d_kv} ")
 
     @classmethod
