@@ -144,19 +144,8 @@ def rope_of(file: GgufFile, raw: Settings, *, usual: str = "linear", theta: floa
     Raises:
         InputError: They are scaled in a way that is not read.
     """
-    kind, theta = str(said(file, "rope.scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
-    if SLOWER in file.tensors:
-        scaling = _llama3(file, theta)
-    elif SHORT in file.tensors and LONG in file.tensors:
-        old = said(file, "rope.scaling.original_context_length") or raw.get("max_position_embeddings")
-        divisors = {"short_factor": _numbers(file, SHORT), "long_factor": _numbers(file, LONG)}
-        scaling = {"rope_type": "longrope", OLD_CONTEXT: old, **{key: each.tolist() for key, each in divisors.items()}}
-        if (factor := said(file, "rope.scaling.attn_factor")) is not None:
-            scaling["attention_factor"] = factor
-    elif kind in SCALED:
-        scaling = SCALED[kind](file)
-    else:
-        raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
+    theta = _theta(file, ("freq_base", "global.freq_base"), theta)
+    scaling = _scaling(file, raw, str(said(file, "rope.scaling.type") or usual), theta)
     in_part = getattr(family_of(raw["model_type"]), "style", LLAMA).part is not None  # of the columns of a head
     turned, part = said(file, "rope.dimension_count"), {"partial_rotary_factor": 1.0} if in_part else {}
     width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
@@ -181,32 +170,33 @@ def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA)
     return float(base)
 
 
-def _yarn(file: GgufFile) -> dict[str, Any]:
-    """With the bounds that the file says, else those of the paper (Peng et al. 2023)."""
-    keys = {
-        "factor": "scaling.factor",
-        OLD_CONTEXT: "scaling.original_context_length",
-        "beta_fast": "scaling.yarn_beta_fast",
-        "beta_slow": "scaling.yarn_beta_slow",
-        "attention_factor": "scaling.yarn_attn_factor",
-    }
-    values = {key: said(file, f"rope.{entry}") for key, entry in keys.items()}
-    return {"rope_type": "yarn", **{key: value for key, value in values.items() if value is not None}}
-
-
-def _linear(file: GgufFile) -> dict[str, Any]:
-    """By the factor that the file says, the second under its old name; none where it says neither."""
-    factor = next((value for key in LINEAR if (value := said(file, f"rope.{key}")) is not None), 0.0)
-    return {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
-
-
-LINEAR = ("scaling.factor", "scale_linear")
-SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
-    "none": lambda _: {"rope_type": "default"},
-    "linear": _linear,
-    "yarn": _yarn,
+YARN: Mapping[str, str] = {
+    "factor": "rope.scaling.factor",
+    OLD_CONTEXT: "rope.scaling.original_context_length",
+    "beta_fast": "rope.scaling.yarn_beta_fast",
+    "beta_slow": "rope.scaling.yarn_beta_slow",
+    "attention_factor": "rope.scaling.yarn_attn_factor",
 }
-"""By the name that the file gives."""
+
+
+def _scaling(file: GgufFile, raw: Settings, kind: str, theta: float) -> dict[str, Any]:
+    """How they are scaled: as tensors say, or as the metadata do, yarn by default with the bounds of the paper."""
+    if SLOWER in file.tensors:
+        return _llama3(file, theta)
+    if SHORT in file.tensors and LONG in file.tensors:
+        old = said(file, "rope.scaling.original_context_length") or raw.get("max_position_embeddings")
+        divisors = {"short_factor": _numbers(file, SHORT).tolist(), "long_factor": _numbers(file, LONG).tolist()}
+        factor = said(file, "rope.scaling.attn_factor")
+        given = {} if factor is None else {"attention_factor": factor}
+        return {"rope_type": "longrope", OLD_CONTEXT: old, **divisors, **given}
+    if kind == "yarn":
+        values = {key: said(file, entry) for key, entry in YARN.items()}
+        return {"rope_type": kind, **{key: value for key, value in values.items() if value is not None}}
+    if kind not in ("none", "linear"):
+        raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
+    entries = ("rope.scaling.factor", "rope.scale_linear") if kind == "linear" else ()  # the second is the old name
+    factor = next((value for entry in entries if (value := said(file, entry)) is not None), 0.0)
+    return {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
 
 
 def _numbers(file: GgufFile, name: str) -> Host:
