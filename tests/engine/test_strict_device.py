@@ -75,7 +75,7 @@ def test_every_step_its_windows_and_explanations_are_as_on_the_cpu_and_on_the_ho
 
 
 def test_edits_are_as_on_the_cpu(model):
-    scope = f"{'decoder' if model.name == 'decoder' else 'encoder'}.0.self_attention"
+    scope = f"{getattr(model.config, 'stack', 'encoder')}.0.self_attention"
     edits = [Edit(f"{scope}.query.weight", (0,) * (3 if model.name == "attention" else 2), 0.5)]
     edits.append(Edit(f"{scope}.weights", (0, 1, 0), 0.25))
     cpu, device = traces(model)

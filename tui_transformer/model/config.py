@@ -94,6 +94,11 @@ class Config(BaseConfig):
         return self.architecture == "encoder-decoder"
 
     @property
+    def stack(self) -> str:
+        """The name that the steps of the first layers begin with."""
+        return "decoder" if self.architecture == "decoder" else "encoder"
+
+    @property
     def masks_future(self) -> bool:
         """A query may not look at later keys."""
         return self.causal or self.architecture == "decoder"
