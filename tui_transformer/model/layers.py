@@ -7,7 +7,7 @@ v vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis
