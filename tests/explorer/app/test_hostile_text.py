@@ -54,8 +54,7 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
 @pytest.mark.parametrize("words", KINDS.values(), ids=KINDS.keys())
 async def test_strange_words_in_the_names_of_files(words, tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(NARROW, at="embedding.output") as explorer:
         for word in words:
             await explorer.prompt("x", f"no/{word}/there.csv")
             check_screen(explorer)

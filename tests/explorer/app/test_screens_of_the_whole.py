@@ -27,8 +27,7 @@ PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
 
 
 async def test_every_pane_has_help_and_tab_goes_through_them_and_around():
-    async with exploring(NARROW) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, at=WEIGHTS) as explorer:
         pages = set()
         for key, pane in enumerate(PANES, 1):
             await explorer.press(str(key), "?", "enter")
@@ -70,8 +69,7 @@ async def test_the_tour_goes_through_its_stops_and_back(model, size):
 
 
 async def test_ctrl_t_changes_the_theme_and_the_palette_lists_the_actions_and_runs_one():
-    async with exploring(WIDE) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, at=WEIGHTS) as explorer:
         names = [theme.name for theme in THEMES]
         text = explorer.text
         assert explorer.app.theme == names[0]
@@ -110,12 +108,10 @@ async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(first):
 
 
 async def test_every_pane_at_every_size():
-    async with exploring(WIDE) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, at=WEIGHTS) as explorer:
         for key, pane in enumerate(PANES, 1):
             await explorer.press(str(key))
-            for size in (*SMALLER, WIDE):
-                await explorer.resize(*size)
+            async for size in explorer.sizes(*SMALLER, WIDE):
                 check_size(explorer, *size)
             assert explorer.view.active == pane
 
@@ -130,8 +126,7 @@ async def test_the_whole_has_the_keys_again_where_there_is_room_for_it_again():
 
 
 async def test_every_screen_at_every_size():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(NARROW, at="embedding.output") as explorer:
         for key in ("/", ",", "?", "e", "x", "t", "ctrl+p"):
             await explorer.keys(key)
             for size in (SMALL, (1, 1), NARROW):
@@ -171,8 +166,7 @@ async def test_every_stop_and_pane_in_other_colours(environment, monkeypatch: py
 
 async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with exploring(SMALL, model="encoder", sizes={"d_model": 64}) as explorer:
-        await explorer.go("embedding.output")
+    async with exploring(SMALL, model="encoder", sizes={"d_model": 64}, at="embedding.output") as explorer:
         await explorer.press("minus", "minus", "minus", "minus")
         heat_map = explorer.main.query_one(HeatMap)
         row = heat_map.render_line(2).text
@@ -180,8 +174,7 @@ async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyP
 
 
 async def test_clicks_on_a_pane_a_cell_a_step_a_head_and_the_sentence():
-    async with exploring(WIDE) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, at=WEIGHTS) as explorer:
         for pane in ("cell", "chart", "matrix"):
             await explorer.pilot.click(f"#{pane}", offset=(3, 4))
             await explorer.settled()

@@ -16,8 +16,7 @@ async def test_whatever_has_the_keys_the_cursor_is_where_the_position_is():
         # where the brackets are
         await explorer.go("encoder.0.self_attention.weights")
         await explorer.press("4", "right", "right")
-        for size in (WIDE, NARROW, MEDIUM):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW, MEDIUM):
             assert under().startswith("▌")
             x = explorer.app.cursor_position.x
             await explorer.press("right")

@@ -106,8 +106,7 @@ async def test_the_lines_fit_the_terminal_that_becomes_another_and_the_cursor_st
         commands = explorer.app.screen.query_one(CommandList)
         await explorer.keys(*["down"] * 6)
         chosen = commands.highlighted_option.hit.text
-        for size in ((60, 20), (100, 30), (60, 20)):
-            await explorer.resize(*size)
+        async for size in explorer.sizes((60, 20), (100, 30), (60, 20)):
             await explorer.until(
                 lambda width=size[0]: max(each.prompt.cell_length for each in commands.options) <= width - 8
             )

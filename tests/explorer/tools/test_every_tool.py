@@ -114,8 +114,7 @@ async def test_titles_follow_with_what_they_are_of(model: str, stop: str, tools:
 
 @pytest.mark.parametrize("tool", ["", "arcs", "breaks", "generate", "train", "lens"])
 async def test_all_that_a_tool_draws_is_in_the_theme_that_is_chosen_over_it(tool: str) -> None:
-    async with exploring(WIDE, model="story", text=TEXT) as explorer:
-        await explorer.go("decoder.0.self_attention.weights")
+    async with exploring(WIDE, model="story", text=TEXT, at="decoder.0.self_attention.weights") as explorer:
         await (explorer.open(tool) if tool else explorer.press("enter"))
         await explorer.settled()
         assert explorer.app.screen is not explorer.main

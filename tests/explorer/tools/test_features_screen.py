@@ -68,10 +68,7 @@ async def test_a_feature_is_a_step_that_is_gone_to_and_undone_and_what_was_chang
         await explorer.press("u")
         assert f"{AT}.features" not in explorer.parts.explored.session.trace.program.by_name
         # what was changed before stays changed
-        explorer.parts.port.change(
-            explorer.parts.explored.session.with_edits(Scale("decoder.0.feed_forward.output", 0))
-        )
-        await explorer.settled()
+        await explorer.change(explorer.parts.explored.session.with_edits(Scale("decoder.0.feed_forward.output", 0)))
         await opened(explorer, 9)
         session = explorer.parts.explored.session
         plain, changed = (trace[AT] for trace in (session.base, session.trace))

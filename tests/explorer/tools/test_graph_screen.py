@@ -26,8 +26,7 @@ async def opened(explorer: Explorer) -> GraphScreen:
 async def test_it_is_walked_from_the_answer_back_the_strongest_first() -> None:
     async with exploring(SMALL, model="story", text=TEXT) as explorer:
         found = graph(explorer.session.trace).prune()
-        for size in (SMALL, NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, NARROW, MEDIUM, WIDE):
             screen = await opened(explorer)
             way = [found.edges[0].target]
             assert "logit ␣Anna" in screen.texts().heading
@@ -72,8 +71,7 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
 async def test_a_neuron_of_an_expert_is_named_and_enter_opens_its_cell() -> None:
     async with exploring(NARROW, model=str(REFERENCES / "qwen2_moe"), ids=IDS) as explorer:
         found = graph(explorer.session.trace, neurons=12).prune(1.0, 1.0)
-        for size in (NARROW, SMALL):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, SMALL):
             screen = await opened(explorer)
             assert any(node.kind == "feed_forward" for node in screen._sources)
             screen._take(Walked(found, len(found.nodes), len(found.edges), 12, True, explorer.session.model))
@@ -96,8 +94,7 @@ async def test_a_key_shows_neurons_in_place_of_layers_and_stays_where_one_is(mod
         screen = await opened(explorer)
         found = graph(explorer.session.trace, neurons=NEURONS).prune()
         assert [node for node in found.nodes if node.kind == "neuron"]
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             head = next(i for i, node in enumerate(screen._sources) if node.kind == "head")
             await explorer.press(*["down"] * head, "right")
             way = [str(node) for node in screen.way]
@@ -164,8 +161,7 @@ async def test_neurons_that_cannot_be_had_or_are_ended_by_esc_leave_the_graph_of
 
 async def test_two_words_that_are_measured_are_two_answers() -> None:
     async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5)) as explorer:
-        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
-        await explorer.settled()
+        await explorer.change(explorer.session.with_measure(Measure("difference", (6, 7))))
         screen = await opened(explorer)
         assert {node.number for node in screen._sources} == {6, 7}
         await explorer.press("down", "right")

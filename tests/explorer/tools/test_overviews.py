@@ -86,8 +86,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
     async with exploring(WIDE, **BERT) as explorer:
         for key in SCREENS:
             await opened(explorer, key)
-            for size in SIZES:
-                await explorer.resize(*size)
+            async for _ in explorer.sizes(*SIZES):
                 await explorer.press("down", "right", "minus", "plus")
             assert "? help" in explorer.text.splitlines()[-1]
             await explorer.leave()
@@ -304,8 +303,7 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         # the maps are of the model without the changes of what is explored
         await explorer.press("escape")
         session = explorer.session
-        explorer.parts.port.change(session.with_edits(*changes(model, session.base.program, ["1.output *= 0.5"])))
-        await explorer.settled()
+        await explorer.change(session.with_edits(*changes(model, session.base.program, ["1.output *= 0.5"])))
         await opened(explorer, "L")
         await explorer.press("o")
         await explorer.answer(str(path))
@@ -340,8 +338,7 @@ async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at()
             assert "no step of what is explored now" in explorer.messages[-1]
             # back to the sentence
             await explorer.press("escape")
-            explorer.parts.port.change(before)
-            await explorer.settled()
+            await explorer.change(before)
 
 
 async def test_the_lens_that_is_scrolled_by_the_mouse_stays_so_while_words_come() -> None:

@@ -36,8 +36,7 @@ async def test_a_pair_is_cut_as_the_model_reads_it():
 async def test_each_vocabulary_has_a_column_and_each_word_a_row():
     async with exploring(WIDE, text="The waves 😊 zebra!") as explorer:
         await explorer.press("V")
-        for size in (WIDE, MEDIUM):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM):
             assert "this model: waves" in explorer.text
             assert row(explorer.text, "waves") == ["waves", "waves", "waves", *"waves␣", "␣wa", "ves", "␣"]
             assert row(explorer.text, "zebra!")[1:5] == ["zebra?", "!", "zebra?", "!"]
@@ -46,8 +45,7 @@ async def test_each_vocabulary_has_a_column_and_each_word_a_row():
 
 async def test_a_narrow_screen_has_a_paragraph_for_each_and_another_vocabulary_can_be_added():
     async with exploring(SMALL, text="The waves") as explorer:
-        for size in (SMALL, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, NARROW):
             await explorer.press("V")
             assert "this model: waves · 2 tokens" in explorer.text
             assert "the waves" in explorer.text
@@ -79,8 +77,7 @@ async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_bre
         await explorer.open("softmax")
         assert "there is no softmax here" in explorer.text
         await explorer.go("encoder.0.self_attention.weights")
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.open("softmax")
             assert "Softmax, naive and safe" in explorer.text
             assert "Both are the same to" in explorer.text

@@ -19,8 +19,7 @@ async def opened(explorer) -> None:
 
 async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells():
     async with exploring(SMALL, model="question") as explorer:
-        for size in (SMALL, NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, NARROW, MEDIUM, WIDE):
             await explorer.go(WEIGHTS, 2, 0, 8)
             await opened(explorer)
             screen = explorer.app.screen

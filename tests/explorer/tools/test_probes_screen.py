@@ -127,10 +127,7 @@ async def test_it_reads_the_model_without_edits_and_breaks_and_says_so(file: Pat
         assert "without" not in text
         await explorer.press("escape")
         session = explorer.session.with_breaks("no-feed-forward")
-        explorer.parts.port.change(
-            session.with_edits(*changes(session.model, session.base.program, ["1.output *= 0.5"]))
-        )
-        await explorer.settled()
+        await explorer.change(session.with_edits(*changes(session.model, session.base.program, ["1.output *= 0.5"])))
         screen = await opened(explorer, file)
         assert "2 classes · the model without the edits and the breaks" in explorer.text
         for place, made in plain.found.items():

@@ -39,8 +39,7 @@ LATE = {
 
 @pytest.mark.parametrize("ask", LATE.values(), ids=LATE)
 async def test_what_comes_late_takes_no_change_back_that_was_made_meanwhile(ask) -> None:
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.query")
+    async with exploring(WIDE, model="question", at="encoder.0.self_attention.query") as explorer:
         port, gate = explorer.parts.port, threading.Event()
         explorer.parts.requests.here = lambda: False
         port.ask("held", lambda _: gate.wait(20), lambda _: None)

@@ -70,8 +70,7 @@ async def test_a_bar_does_not_come_and_go_for_good_where_it_takes_the_last_colum
     async with exploring(NARROW) as explorer:
         for key in ("t", "question_mark"):  # the card of a tour, and one that lies over it
             await explorer.press(key)
-            for size in ((5, 19), (7, 4), (3, 19)):
-                await explorer.resize(*size)
+            async for size in explorer.sizes((5, 19), (7, 4), (3, 19)):
                 await asyncio.sleep(0.05)
                 layouts.clear()
                 await asyncio.sleep(0.1)

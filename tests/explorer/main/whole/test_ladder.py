@@ -98,8 +98,7 @@ async def test_a_click_on_a_rung_goes_to_that_layer() -> None:
 
 
 async def test_a_double_click_on_a_rung_stays_at_its_layer_where_the_window_moves() -> None:
-    async with exploring((100, 30), sizes={"layers": 12}, whole=True) as explorer:
-        await explorer.go("encoder.2.self_attention.query")
+    async with exploring((100, 30), sizes={"layers": 12}, whole=True, at="encoder.2.self_attention.query") as explorer:
         ladder = [line[-32:].split() for line in explorer.text.splitlines()]
         y = next(y for y, words in enumerate(ladder) if words[:2] == ["│", "6"])
         await explorer.pilot.click(offset=(85, y), times=2)

@@ -50,8 +50,7 @@ async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_ag
             name = f"layer {target.place.split('.')[1]} · head {target.number}"
             numbers = [f"{effect.change:+.4f}", f"{effect.divergence:.4f}", signed_percent(np.expm1(effect.change))]
             expected.append((name, [number.replace("-", "−") for number in numbers]))
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, NARROW):
             shown = rows(explorer)
             assert [row[:2] for row in shown] == expected
             assert "8 of 8 heads" in explorer.text
@@ -71,8 +70,7 @@ async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_ag
 
 
 async def test_a_key_goes_through_layers_positions_and_neurons() -> None:
-    async with exploring(WIDE, **GPT2) as explorer:
-        await explorer.go("decoder.1.self_attention.norm")
+    async with exploring(WIDE, **GPT2, at="decoder.1.self_attention.norm") as explorer:
         await complete(explorer, "A", "f")
         assert sorted(row[0] for row in rows(explorer)) == ["layer 0", "layer 1"]
         await complete(explorer, "f")

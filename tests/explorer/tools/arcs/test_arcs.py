@@ -16,11 +16,9 @@ def dots(text: str) -> int:
 
 
 async def test_the_words_stand_on_both_sides_and_larger_weights_are_thicker_lines():
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         await explorer.press("]", "]")
-        for size in (NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, MEDIUM, WIDE):
             await explorer.press("Q")
             assert "head 2" in explorer.text
             line = next(text for text in explorer.text.splitlines() if "▸" in text)
@@ -41,8 +39,7 @@ async def test_the_words_stand_on_both_sides_and_larger_weights_are_thicker_line
 
 
 async def test_another_query_head_and_source():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         await explorer.press("Q", "down", "]")
         screen = explorer.app.screen
         assert (screen.wanted.head, screen.arcs.at[0]) == (1, 1)
@@ -80,8 +77,7 @@ async def test_cross_attention_has_the_target_on_the_left_and_the_source_on_the_
 
 
 async def test_long_sentences_scroll_and_tiny_terminals_open():
-    async with exploring(SMALL, model="question", text="the old sailor hid the map ? " * 12) as explorer:
-        await explorer.go(WEIGHTS)
+    async with exploring(SMALL, model="question", text="the old sailor hid the map ? " * 12, at=WEIGHTS) as explorer:
         await explorer.press("Q", "G")
         assert explorer.app.screen.arcs.at[0] == 83
         assert "83" in explorer.text
@@ -94,8 +90,7 @@ async def test_of_other_words_the_strongest_are_seen_and_the_rest_is_faded_or_le
     weights[np.arange(12), np.arange(12)] = 0.45
 
     async def drawn() -> dict[str, int]:
-        async with exploring(WIDE, model="question") as explorer:
-            await explorer.go(WEIGHTS)
+        async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
             await explorer.press("Q")
             arcs = explorer.app.screen.query_one(Arcs)
             arcs.show(weights, str, str)

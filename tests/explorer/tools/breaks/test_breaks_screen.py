@@ -44,8 +44,7 @@ async def test_what_changes_the_answer_stands_first_and_what_does_not_says_so():
         sizes = [findings.effect(BREAKS[at], as_switched=True).size for at in there]
         assert len(sizes) > 10
         assert sizes == sorted(sizes, reverse=True)
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             await go_to(explorer, BREAKS[there[0]].name)
             assert BREAKS[there[0]].title in explorer.text.split("\n")[3]
             await go_to(explorer, "naive-softmax")
@@ -68,8 +67,7 @@ async def test_the_step_where_it_acts_is_shown_before_and_after_in_the_same_colo
         trace = explorer.session.with_breaks("causal-mask").trace
         await explorer.press("!")
         await go_to(explorer, "causal-mask")
-        for size in (WIDE, MEDIUM, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, MEDIUM, NARROW):
             panes = (explorer.app.screen.query_one(f"#{name}", MatrixPane) for name in ("before", "after"))
             before, after = (pane.cells for pane in panes)
             assert before._scale == after._scale

@@ -33,8 +33,7 @@ async def test_the_head_of_the_main_screen_is_shown_with_its_numbers() -> None:
         assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.weights", 3)
         # every size
         screen = await opened(explorer)
-        for size in (SMALL, (5, 3), NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, (5, 3), NARROW):
             await explorer.press("f", "right", "minus")
         await explorer.press("f", "f", "f", "f", "f", "f")
         await explorer.until(lambda: screen.shown.kind == screen.kind == screen.kinds[0])

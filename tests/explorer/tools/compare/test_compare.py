@@ -187,8 +187,7 @@ async def test_the_cursor_stays_inside_what_is_drawn():
     """A difference has only the cells that both have, the other step alone may have more than this one."""
     async with exploring(WIDE) as explorer:
         await compare(explorer, "another sentence", "the shore")
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.press("z", "z")
             await explorer.go(SCALED, 0, 7, 7)
             for _ in range(4):
@@ -199,8 +198,7 @@ async def test_the_cursor_stays_inside_what_is_drawn():
                 assert (place.row, place.column) == cursor == (min(rows, 8) - 1, min(columns, 8) - 1)
     async with exploring(WIDE, text="the shore") as explorer:
         await compare(explorer, "another sentence", "the waves crashed against the shore")
-        for size in (WIDE, NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, NARROW):
             await explorer.go(SCALED, 0)
             for _ in range(4):
                 await explorer.press("z", "end", "G", "Y", "c")

@@ -251,8 +251,7 @@ async def test_every_size_shows_the_text_the_tokens_and_the_cache_without_colour
         await explorer.press("W", "space", "space")
         for sign in ("■", "●", "·", "▸"):
             assert sign in explorer.text
-        for size in (WIDE, MEDIUM, NARROW, (60, 20), SMALL):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(WIDE, MEDIUM, NARROW, (60, 20), SMALL):
             assert "Position 10" in explorer.text
             assert "▸" in explorer.text
             turns = ["tab"] * ("KV cache" not in explorer.text)
@@ -369,8 +368,7 @@ async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_wit
         name = "decoder.0.self_attention.context"
         heads, _, width = plain.trace.program.shape(name)
         edited = plain.with_edits(Ablate(name, (range(heads), range(len(plain.encoding.ids)), range(width))))
-        explorer.parts.port.change(edited)
-        await explorer.settled()
+        await explorer.change(edited)
         await explorer.press("W", "space", "space")
         assert "the model writes with the edits of the explorer" in explorer.messages[-1]
         writer = Writer(plain.model, Settings(greedy=True), edits=[Set("0.self_attention.context", 0.0)])

@@ -162,8 +162,7 @@ async def test_it_is_drawn_at_every_size_and_for_every_model_that_writes(model) 
         await explorer.press("W", "e")
         await explorer.press("enter")
         shown = screen(explorer)
-        for size in (NARROW, SMALL, (20, 8)):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, SMALL, (20, 8)):
             await explorer.press("minus", "minus")
             assert isinstance(shown.steering, Steer)
             assert same(shown.writing.draft.steering, shown.steering)

@@ -146,8 +146,7 @@ async def test_edits_of_rows_are_in_the_line_of_another_prompt(capsys: pytest.Ca
 async def test_a_text_opens_alone_as_its_words_that_can_be_edited(model: str, texts: list[str]) -> None:
     async with exploring(WIDE, model=model, text=texts[0] if texts else None) as explorer:
         if len(texts) > 1:
-            explorer.parts.port.change(explorer.session.with_batch(tuple(texts)))
-            await explorer.settled()
+            await explorer.change(explorer.session.with_batch(tuple(texts)))
         explorer.parts.port.change(explorer.session.with_targets([1] * len(explorer.session.predicted)))
         await explorer.press("W", "space", "space")
         ids = explorer.app.screen.writing.draft.ids

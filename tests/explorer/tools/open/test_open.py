@@ -15,8 +15,7 @@ from tui_transformer.model.local_models import TRAINED, LocalModel, trained_mode
 
 async def test_a_model_is_found_by_its_name_and_opened_and_undo_goes_back():
     async with exploring(SMALL, model="question") as explorer:
-        for size in (SMALL, NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(SMALL, NARROW, MEDIUM, WIDE):
             await explorer.prompt("o", "dates")
             assert explorer.session.model.name == "dates"
             assert explorer.session.text == "the 3rd of May 2021"

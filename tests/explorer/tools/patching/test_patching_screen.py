@@ -137,8 +137,7 @@ async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
         await explorer.write("The fox found a stone")
         await explorer.press("enter")
         await complete(explorer)
-        for size in (WIDE, (5, 3), (1, 1), NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(WIDE, (5, 3), (1, 1), NARROW):
             await explorer.press("right", "down", "plus")
         assert isinstance(explorer.app.screen.query_one(HeatMap), HeatMap)
         await explorer.resize(*SMALL)

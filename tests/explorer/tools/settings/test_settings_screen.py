@@ -255,8 +255,7 @@ async def test_edits_and_targets_stay_in_another_precision_and_go_with_other_wei
     async with exploring(WIDE, model="encoder", device="cpu") as explorer:
         await explorer.go("encoder.0.self_attention.weights", 1, 2, 3)
         await explorer.prompt("e", "0.5")
-        explorer.parts.port.change(explorer.session.with_targets((5,) * len(explorer.session.encoding.ids)))
-        await explorer.settled()
+        await explorer.change(explorer.session.with_targets((5,) * len(explorer.session.encoding.ids)))
         edits, targets = explorer.session.edits, explorer.session.targets
         form = await open_settings(explorer)
         form.query_one("#dtype", Choice).index = 1

@@ -60,8 +60,7 @@ async def test_another_sentence_takes_its_place_at_every_size_and_enter_goes_to_
         assert screen.compared[-1][1].cosine == pytest.approx(1.0, abs=1e-6)
         assert "1.000" in explorer.text
         # every size, and the help
-        for size in (MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(MEDIUM, (60, 20), SMALL, (5, 3), (1, 1), NARROW):
             await explorer.press("down", "right", "minus", "plus")
         await explorer.press("?")
         assert isinstance(explorer.app.screen, HelpScreen)
@@ -89,11 +88,9 @@ def royal(tmp_path: Path) -> Session:
 
 
 async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(royal: Session):
-    async with exploring(NARROW, session=royal) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(NARROW, session=royal, at="embedding.tokens") as explorer:
         await explorer.press("4")
-        for size in (NARROW, MEDIUM, WIDE):
-            await explorer.resize(*size)
+        async for _ in explorer.sizes(NARROW, MEDIUM, WIDE):
             await explorer.shown("nearest", "man 0.71")
             await explorer.press("down")
             await explorer.shown("king 0.71")
@@ -111,8 +108,7 @@ async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_
 
 
 async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(royal: Session):
-    async with exploring(WIDE, session=royal) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(WIDE, session=royal, at="embedding.tokens") as explorer:
         await explorer.press("w")
         await explorer.until(lambda: explorer.scene.near)
         assert explorer.scene.near[0].of == royal.model.word(explorer.position.place.row)
@@ -122,8 +118,7 @@ async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(roy
 
 async def test_a_row_of_zeros_has_no_neighbours_and_one_sentence_is_no_batch():
     session = open_session(ModelOptions("encoder", embedding="zeros"), "the waves", None)
-    async with exploring(WIDE, session=session) as explorer:
-        await explorer.go("embedding.tokens")
+    async with exploring(WIDE, session=session, at="embedding.tokens") as explorer:
         await explorer.shown("none: its row is 0")
         await explorer.press(".")
         assert "one sentence is open" in explorer.text

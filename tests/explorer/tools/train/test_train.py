@@ -347,8 +347,7 @@ async def test_every_part_is_reached_at_every_size_also_without_colour(begun, mo
         for text in ("Loss by step", "Accuracy by step", "encoder.0", "cross-attention", "wrong"):
             assert text in explorer.text
         panel = screen_of(explorer).panel
-        for size in (MEDIUM, NARROW, (60, 20), (40, 12), (5, 3)):
-            await explorer.resize(*size)
+        async for size in explorer.sizes(MEDIUM, NARROW, (60, 20), (40, 12), (5, 3)):
             seen, others = set(), panel.others
             for _ in others:
                 await explorer.keys("tab")
