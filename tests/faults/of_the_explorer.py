@@ -10,7 +10,7 @@ OF_THE_EXPLORER = (
         "explorer/guard/failures.py",
         "return max(super().time_left, SHORTEST)",
         "return super().time_left",
-        "tests/explorer/shell/test_saying.py::test_a_message_is_over_when_its_time_is",
+        "tests/explorer/shell/test_in_the_background.py::test_a_message_is_over_when_its_time_is",
     ),
     Fault(
         "a widget that cannot be drawn ends the program",
@@ -31,7 +31,7 @@ OF_THE_EXPLORER = (
         "explorer/main/presenter.py",
         "if made.lost and self._stay():",
         "if made.lost and False:",
-        "tests/explorer/main/test_weights_that_change.py::test_the_explorer_says_so_and_stays_where_everything_is_read",
+        "tests/explorer/shell/test_failures.py::test_the_explorer_says_so_and_stays_where_everything_is_read",
     ),
     Fault(
         "what was worked out of the states far away is kept, not of the nearest",
@@ -52,7 +52,7 @@ OF_THE_EXPLORER = (
         "session/position.py",
         "return stops[int(wanted) - 1]",
         "return stops[int(wanted) % len(stops)]",
-        "tests/explorer/main/test_going.py::test_what_is_typed_leads_to_a_step[1-vocabulary]",
+        "tests/explorer/main/test_stepping.py::test_what_is_typed_leads_to_a_step[1-vocabulary]",
     ),
     Fault(
         "the drawn part of a row sums to 1, not the row",
@@ -66,7 +66,7 @@ OF_THE_EXPLORER = (
         "explorer/main/screen.py",
         "(self._digits + digit)[-3:]",
         "(digit + self._digits)[-3:]",
-        "tests/explorer/main/test_counts.py::test_two_digits_and_a_step",
+        "tests/explorer/main/test_panes_and_keys.py::test_two_digits_and_a_step",
     ),
     Fault(
         "keys are read without end while none is handled",
@@ -162,7 +162,7 @@ OF_THE_EXPLORER = (
         "explorer/tools/runs.py",
         "if 0 <= step < LAST and step.is_integer():",
         "if 0 <= step < LAST or not step.is_integer():",
-        "tests/explorer/tools/train/test_hostile_logs.py::test_a_line_without_a_step_is_left_out",
+        "tests/explorer/shell/test_hostile_user_files.py::test_a_line_without_a_step_is_left_out",
     ),
     Fault(
         "two sizes of a terminal take turns",
@@ -176,7 +176,7 @@ OF_THE_EXPLORER = (
         "explorer/guard/event_queue.py",
         "timer._skip = False",
         "timer._skip = True",
-        "tests/explorer/shell/test_timers.py::test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes",
+        "tests/explorer/shell/test_in_the_background.py::test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes",
     ),
     Fault(
         "undo keeps the traces of long sentences",
@@ -197,7 +197,7 @@ OF_THE_EXPLORER = (
         "session/position.py",
         "for fits in (str.__eq__, str.startswith):",
         "for fits in (str.startswith,):",
-        "tests/explorer/main/test_going.py::test_a_step_that_is_called_so_comes_before_one_that_only_begins_so",
+        "tests/explorer/main/test_stepping.py::test_a_step_that_is_called_so_comes_before_one_that_only_begins_so",
     ),
     Fault(
         "a part of a line that begins in the last column of a span is left out",
@@ -211,7 +211,7 @@ OF_THE_EXPLORER = (
         "session/whole/layer_norms.py",
         "headings[-1:] if shown.start < place else lines[shown.start : shown.start + 1]",
         "headings[-1:]",
-        "tests/explorer/main/whole/test_ladder.py::test_the_current_layer_is_on_the_screen_however_few_lines_there_are",
+        "tests/explorer/main/test_whole_on_screen.py::test_the_current_layer_is_on_the_screen_however_few_lines_there_are",
     ),
     Fault(
         "an answer of a tour is chosen at first",
@@ -225,7 +225,7 @@ OF_THE_EXPLORER = (
         "explorer/main/panes/lines.py",
         'where = "" if "-tour" in scene.arrangement.classes else where',
         "",
-        "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone",
+        "tests/explorer/main/test_tour_panel.py::test_a_tour_has_one_counting_alone",
     ),
     Fault(
         "a tour leads through the model that is named",
@@ -303,14 +303,14 @@ OF_THE_EXPLORER = (
         "explorer/widgets/matrix_drawing.py",
         'shown, last = list(cells), Segment("", self.page)',
         'shown, last = cells, Segment("", self.page)',
-        "tests/explorer/widgets/test_cell_grid.py::test_a_line_is_cut_or_filled_to_its_width_however_often_it_is_drawn",
+        "tests/explorer/widgets/test_matrix_drawing.py::test_a_line_is_cut_or_filled_to_its_width_however_often_it_is_drawn",
     ),
     Fault(
         "a row above those that were drawn has the colours of another",
         "explorer/widgets/matrix_drawing.py",
         "if block is None or row not in block.rows or columns != block.columns:",
         "if block is None or columns != block.columns:",
-        "tests/explorer/widgets/test_cell_grid.py::test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn",
+        "tests/explorer/widgets/test_matrix_drawing.py::test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn",
     ),
     Fault(
         "a narrow table of terms has its first columns",

@@ -1,13 +1,19 @@
+"""The model and its sentence changed while they are explored: settings, typed edits, and heads that are ablated."""
+
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
+from reference import REFERENCES
 
+from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.form import Choice
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.settings import SettingsScreen
 from tui_transformer.model.options import ModelOptions
 
@@ -233,3 +239,141 @@ async def test_a_folder_without_words_takes_token_ids(reference):
         assert explorer.session.encoding.ids == (4, 5)
         await explorer.prompt("/", "four")
         assert "write token IDs" in explorer.text
+
+
+TYPED = {
+    "+= 0.5": (lambda old: old + 0.5, "+ 0.5"),
+    "*= 2": (lambda old: old * 2, "× 2"),
+    "-=.25": (lambda old: old - 0.25, "+ −0.25"),
+    "= 3": (lambda old: 3.0, "→ 3"),
+}
+
+
+async def test_an_operation_is_made_in_the_cell_under_the_cursor():
+    async with exploring(WIDE, at="embedding.output") as explorer:
+        await explorer.press("down", "right")
+        old = explorer.session.trace["embedding.output"]
+        for typed, (how, said) in TYPED.items():
+            await explorer.prompt("e", typed)
+            new = explorer.session.trace["embedding.output"]
+            assert new[1, 1] == pytest.approx(how(old[1, 1]), rel=1e-6)
+            assert (new != old).sum() == 1
+            assert f"row 1 column 1 {said}" in explorer.text
+            assert explorer.scene.view.edited == ((range(1, 2), range(1, 2)),)
+            await explorer.press("u")
+
+
+async def test_any_step_is_edited_as_with_the_option_and_operations_add_up():
+    async with exploring(WIDE, model="copy", ids=(5, 6, 7, 8, 5)) as explorer:
+        base = explorer.session.trace
+        name = base.program.named("0.output")
+        for typed in ("0.output[2:4] += 1", "0.output[2:4] += 1", "1.self_attention.context[3] = mean"):
+            await explorer.prompt("e", typed)
+        now = explorer.session.trace
+        np.testing.assert_allclose(now[name][2:4], base[name][2:4] + 2, atol=1e-6)
+        assert np.ptp(now["1.self_attention.context"][3], axis=0).max() < 1e-6
+        assert "3 edits, last decoder.1.self_attention head 3 → mean" in explorer.text
+        assert explorer.stop == "decoder.1.self_attention.context"
+        await explorer.press("u", "u", "u")
+        assert explorer.session.edits == ()
+        await explorer.press("e")
+        for bad in ("0.output[9] = 0", "nothing = 1", "0.output = ", "0.output = [1]", "0.output[0,0,0] = 1"):
+            await explorer.answer(bad)
+            assert explorer.app.screen is not explorer.main
+            assert explorer.app.screen.query_one("#problem").visual.plain
+
+
+async def test_means_of_texts_are_read_by_the_worker_and_stay_for_other_sentences():
+    async with exploring(WIDE, model="story", text="The fox found") as explorer:
+        trace = explorer.session.model.trace("a shell")
+        name = trace.program.named("0.output")
+        await explorer.prompt("e", "0.output += 2*'a shell'")
+        await explorer.prompt("/", "A crow went home .")
+        session = explorer.session
+        wanted = session.base[name] + 2 * trace[name].astype(np.float64).mean(axis=0)
+        np.testing.assert_allclose(session.trace[name], wanted, atol=1e-5)
+        assert f"{name} + 2 × 'a shell'" in explorer.text
+
+
+GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
+CONTEXT = "decoder.0.self_attention.context"
+
+
+REMAPPED = Preferences(
+    keys={"ablate.head.mean": "M", "ablate.position": "o", "ablate.position.mean": "O"}, classic=True
+)
+"""Actions that have no key unless they are given one."""
+
+
+async def test_the_head_of_the_cell_is_ablated() -> None:
+    async with exploring(WIDE, preferences=REMAPPED, **GPT2) as explorer:
+        before = explorer.session.base[CONTEXT]
+        for count, (key, mean) in enumerate((("a", False), ("M", True))):
+            await explorer.go("decoder.0.self_attention.weights")
+            await explorer.press(*["]"] * (2 - explorer.position.place.head), key)
+            await explorer.until(lambda count=count: len(explorer.messages) > count)
+            assert explorer.stop == CONTEXT
+            assert explorer.session.edits == Target("head", "decoder.0.self_attention", 2).edits(
+                explorer.session.trace.program, mean=mean
+            )
+            expected = np.broadcast_to(before[2].mean(axis=0) if mean else 0.0, before[2].shape)
+            np.testing.assert_allclose(explorer.session.trace[CONTEXT][2], expected, atol=1e-6)
+            assert f"ablated to {'the mean' if mean else '0'}" in explorer.text
+            assert explorer.messages[-1].startswith("answer at position 14")
+            await explorer.press("u")
+            assert not explorer.session.edits
+
+
+async def test_the_position_of_the_row_is_ablated_and_the_text_says_what_was_before() -> None:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2) as explorer:
+        before = explorer.session.base["decoder.0.output"]
+        for key, mean in (("o", np.zeros(32)), ("O", before.mean(axis=0))):
+            await explorer.go("decoder.1.self_attention.norm")
+            await explorer.press("g", "down", "down", key)
+            values = explorer.session.trace["decoder.0.output"]
+            np.testing.assert_allclose(values[2], mean, atol=1e-6)
+            np.testing.assert_array_equal(np.delete(values, 2, 0), np.delete(before, 2, 0))
+            assert explorer.position.place.row == 2
+            await explorer.press("u")
+        await explorer.go("decoder.0.self_attention.weights")
+        await explorer.press("a")
+        await explorer.go("text")
+        best = explorer.session.base["output.probabilities"][-1].max()
+        assert "before: without the edits" in explorer.text
+        assert re.search(rf"^ *│? *before .* {best * 100:.1f} %", explorer.text, re.MULTILINE), explorer.text
+
+
+async def test_the_position_of_a_source_token_is_in_the_encoder() -> None:
+    model = ModelOptions(str(REFERENCES / "t5"))
+    session = open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
+    async with exploring(NARROW, session=session, preferences=REMAPPED, at="decoder.0.cross_attention.key") as explorer:
+        await explorer.press("down", "o")
+        assert [edit.name for edit in explorer.session.edits] == ["embedding.tokens"]
+        await explorer.press("u")
+        await explorer.go("decoder.0.cross_attention.output")
+        await explorer.press("o")
+        assert [edit.name for edit in explorer.session.edits] == ["decoder.embedding.tokens"]
+
+
+async def test_where_there_is_no_head_or_position_it_is_said() -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "llama"), ids=(5, 9, 12, 7), preferences=REMAPPED) as explorer:
+        await explorer.press("a", "o")
+        assert "no head is shown here" in explorer.messages[-2]
+        assert "no positions" in explorer.messages[-1]
+        await explorer.go("decoder.0.self_attention.key")
+        await explorer.press("a")
+        assert "heads share these" in explorer.messages[-1]
+        assert not explorer.session.edits
+        # all of them are in the palette
+        titles = {command.title for command in explorer.app.get_system_commands(explorer.main)}
+        assert {"Ablate this head (zero)", "Ablate this head (mean)", "Ablate this position (zero)"} <= titles
+
+
+async def test_what_is_beside_by_choice_stays() -> None:
+    async with exploring(NARROW, preferences=REMAPPED, **GPT2, at="decoder.0.self_attention.weights") as explorer:
+        await explorer.press("d", "enter")
+        await explorer.answer("the shore")
+        await explorer.until(lambda: explorer.session.comparison is not None)
+        await explorer.press("a")
+        assert explorer.session.overlay.text == "the shore"
+        assert len(explorer.session.edits) == 1

@@ -1,14 +1,17 @@
-"""Mistakes of the program: it goes on where it can, and says what failed, where, and how to go on."""
+"""Mistakes of the program, and files that are lost: it goes on where it can, says what failed and where, and heals."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
+from reference import REFERENCES
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -19,15 +22,18 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.failures import MOST_TOLD, careful
-from tui_transformer.explorer.main.panes.matrix import ChartPane
+from tui_transformer.explorer.main.panes.matrix import ChartPane, MatrixPair
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.dialog import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.session import Session
 
 DRAWING = {
     HeatMap: "render_line",
@@ -254,3 +260,114 @@ async def test_a_key_of_the_main_screen_that_cannot_be_done_loses_nothing(monkey
         for number in range(MOST_TOLD + 5):
             assert "cannot be drawn" in explorer.app.failures.undrawn(pane, RuntimeError(str(number)))
         assert reports(tmp_path) == MOST_TOLD
+
+
+SAID = "cannot be drawn: the program made a mistake"
+
+
+def fail(*_: object, **__: object) -> None:
+    raise ValueError("zip() argument 2 is shorter than argument 1")
+
+
+async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.press("space", "space")
+        another = {"focus": "tab", "theme": "ctrl+t", "size": "", "step": "space"}
+        for key in another.values():
+            with monkeypatch.context() as broken:
+                broken.setattr(WholePane, "_draw_band", fail)
+                await (explorer.press(key) if key else explorer.resize(150, 44))
+                assert explorer.app.is_running
+                assert SAID in explorer.text.replace("\n", " ")
+                assert "Self-attention" not in explorer.text, "nothing of before is left above the numbers of now"
+                explorer.main.query_one(WholePane).refresh()
+                await explorer.settled()
+                assert SAID in explorer.text.replace("\n", " ")
+                explorer.app.failures.told.clear()
+            await explorer.press("space")
+            explorer.app.clear_notifications()
+            assert "Self-attention · layer 0" in explorer.text
+            await explorer.handled()
+            assert SAID not in explorer.text
+            explorer.app.failures.told.clear()
+
+
+async def test_a_scene_that_a_pane_cannot_show_is_said_in_its_place_and_no_other_is_shown(monkeypatch) -> None:
+    async with exploring(WIDE, model="question") as explorer:
+        for pane in (MatrixPair, ChartPane):
+            await explorer.go("encoder.0.self_attention.query")
+            with monkeypatch.context() as broken:
+                broken.setattr(pane, "show_scene", fail)
+                await explorer.press("space")
+                assert SAID in explorer.text
+                assert explorer.stop == "encoder.0.self_attention.key"
+                explorer.app.failures.told.clear()
+            await explorer.press("space")
+            explorer.app.clear_notifications()
+            await explorer.handled()
+            assert SAID not in explorer.text
+
+
+LAST_READ = "decoder.1.self_attention.norm"
+"""The last step of which every weight is read."""
+
+
+def opened(folder: Path) -> Session:
+    """A session whose first layer is read and whose second is not."""
+    shutil.copytree(REFERENCES / "gpt2", folder)
+    session = open_session(ModelOptions(model=str(folder)), None, (1, 2, 3))
+    assert session.trace["decoder.1.self_attention.norm"].shape == (3, 32)
+    return session
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 3000)
+
+
+def written_over(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\x00" * 100)
+    os.utime(path, ns=(1, 1))
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(b"something else")
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(cut, "cut while it was open"), (written_over, "written to while it was open")]
+)
+async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, said, tmp_path: Path):
+    folder = tmp_path / "model"
+    session = opened(folder)
+    change(folder / "model.safetensors")
+    async with exploring(WIDE, session=session, whole=True, at=LAST_READ) as explorer:
+        place = explorer.place
+        for keys in (["space"], ["space"], ["0", "space"]):
+            await explorer.press(*keys)
+            assert explorer.stop == LAST_READ
+            assert explorer.place == place
+            assert explorer.scene.view.name == LAST_READ
+        await explorer.resize(*NARROW)
+        await explorer.press("space")
+        assert explorer.stop == LAST_READ
+        assert explorer.scene.view.name == LAST_READ
+        line = explorer.app.messages.text.split("\n")[0]
+        lost = "tensor transformer.h.1.attn.c_attn.weight is lost: copy the file again and open it"
+        assert f"{folder}/model.safetensors: {said}, {lost}" in line
+        await explorer.press("backspace")
+        assert explorer.stop != LAST_READ
+        await explorer.prompt("e", "1.5")
+        assert explorer.session.edits, "what is read can be worked with"
+        await explorer.press("u", "}", "}", "}")
+        assert explorer.stop in explorer.session.stops
+
+
+@pytest.mark.parametrize("change", [replaced, Path.unlink])
+async def test_another_file_under_its_name_or_none_changes_nothing(change: Callable[[Path], None], tmp_path: Path):
+    session = opened(tmp_path / "model")
+    change(tmp_path / "model" / "model.safetensors")
+    async with exploring(WIDE, session=session, whole=True, at="output.probabilities") as explorer:
+        assert "model.safetensors" not in explorer.app.messages.text

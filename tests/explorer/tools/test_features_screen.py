@@ -1,8 +1,10 @@
-"""Features in the whole explorer: those of a token, their words, their places in the text, and their steps."""
+"""Features in the whole explorer: those of a token, their words and places in the text, and their steps."""
 
 from __future__ import annotations
 
 import shutil
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +18,11 @@ from tui_transformer.explorer.tools.opening import open_tool
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import read_labels
-from tui_transformer.model.model import Model
+from tui_transformer.model import Model
+from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.session.open_session import session_of
 from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import Place
 
 AT, TEXT = "decoder.1.output", "Once there was a small girl called Mira, who lived by the sea"
@@ -112,3 +117,42 @@ async def test_tokens_where_a_feature_is_weak_are_marked_where_there_are_few_col
         assert active
         assert {"underline" in mark for mark in active} == {depth != "truecolor"}
         assert {"accent" in mark for mark in active} == {depth != "none"}
+
+
+DICTIONARIES = Path(__file__).parents[2] / "features"
+READ = "decoder.0.output"
+
+
+@cache
+def with_features(name: str) -> Session:
+    model = Model.load("decoder", d_model=32, heads=4, norm="pre", device="cpu")
+    model = model.with_features(Features.load(DICTIONARIES / name), READ)
+    return session_of(model, Reading("the waves crashed"), ModelOptions("decoder", device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["saelens-topk", "saelens-standard-layer-norm"])
+async def test_every_step_of_features_is_shown(name: str) -> None:
+    session = with_features(name)
+    async with exploring(session=session) as explorer:
+        async for _ in explorer.sizes(WIDE, NARROW):
+            for stop in (each for each in session.stops if each.startswith(f"{READ}.")):
+                await explorer.go(stop)
+                assert stop in explorer.text
+                if stop.endswith((".features", ".pre_activations")):
+                    assert "f0 " in explorer.text
+
+
+async def test_features_are_named_by_what_they_are_and_ablated_by_their_numbers() -> None:
+    async with exploring(WIDE, session=with_features("saelens-topk")) as explorer:
+        await explorer.press("A", "f", "f", "f", "f")
+        await explorer.until(lambda: "96 of 96 features" in explorer.text)
+        assert f"features of {READ}" in explorer.text
+        table = explorer.text.partition("Ablate")[2]
+        assert "feature " in table
+        assert "head" not in table
+        await explorer.press("escape")
+        # the whole
+        await explorer.go(f"{READ}.features")
+        await explorer.press("0")
+        assert "Features · layer 0" in explorer.text
+        assert "Answer · layer" not in explorer.text

@@ -1,12 +1,14 @@
-"""The drawings of the generate screen: running text, bars, and the cache, as plain lines."""
+"""The drawings of the generate screen: running text, bars, the cache, and what is said of the number drawn."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 
+from tui_transformer.explorer.tools.generate import view
 from tui_transformer.explorer.widgets.generation import (
     FREE,
     KEPT,
@@ -16,6 +18,7 @@ from tui_transformer.explorer.widgets.generation import (
     head_label,
     token_lines,
 )
+from tui_transformer.generation.sampling import Draw
 from tui_transformer.text.display import cells
 from tui_transformer.views.numbers import share_bar
 
@@ -106,3 +109,16 @@ def test_any_size_is_drawn():
 def test_a_key_head_is_named_with_the_query_heads_that_read_it():
     labels = [head_label(1, queries) for queries in ((0,), (2, 3), tuple(range(4, 12)))]
     assert labels == ["K1 ← q0", "K1 ← q2 q3", "K1 ← q4–q11"]
+
+
+@pytest.mark.parametrize(
+    ("number", "low", "high", "written"),
+    [
+        (0.5, 0.25, 0.75, "r = 0.5000 falls between 0.2500 and 0.7500,"),
+        (0.905213, 0.905211, 0.905215, "r = 0.905213 falls between 0.905211 and 0.905215,"),
+        (0.0, 0.0, 0.5, "r = 0.0000 falls between 0.0000 and 0.5000,"),
+    ],
+)
+def test_what_was_drawn_is_told_from_the_sums_that_it_fell_between(number, low, high, written):
+    draft = SimpleNamespace(state=SimpleNamespace(draw=Draw(number, low, high, 7)))
+    assert view.drawn(draft, "x").startswith(written)

@@ -1,6 +1,9 @@
+"""A matrix as a heat map, and the legend of its scale."""
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.views.view import Axis, Scale, Tile, Values, View
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.views.view import Axis, Frame, Meeting, Scale, Tile, Values, View
 
 WORDS = ("[CLS]", "the", "waves", "crashed", "forcefully", "against", "the", "shore")
 UNIT = Scale("sequential", 0.0, 1.0)
@@ -288,3 +292,87 @@ async def test_a_double_click_on_a_cell_that_is_only_in_part_on_screen_chooses_t
         await pilot.click(HeatMap, offset=(edge, 2), times=2)
         assert heat_map.scroll_offset.x, "it is scrolled into view between the clicks"
         assert app.chosen == [(0, column)]
+
+
+SHARES = Scale("sequential", 0.0, 0.9912)
+BOTH_SIGNS = Scale("diverging", -3.5, 3.5)
+
+
+class LegendApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Legend()
+
+
+Line = Callable[..., Awaitable[str]]
+
+
+@asynccontextmanager
+async def legend(screen_text, size: int = 80) -> AsyncIterator[Line]:
+    """A legend so wide: a function that shows a scale and gives its line."""
+    app = LegendApp()
+    async with app.run_test(size=(size, 2)) as pilot:
+
+        async def line(scale: Scale, **more: Any) -> str:
+            app.query_one(Legend).show(scale, **more)
+            await pilot.pause()
+            assert app.screen._compositor.render_strips()[0].cell_length == size
+            return screen_text(app).splitlines()[0]
+
+        yield line
+
+
+async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_named(screen_text) -> None:
+    async with legend(screen_text) as line:
+        text = await line(SHARES, absent="masked", note="every row sums to 1")
+        assert text.split() == ["0", "0.991", "×", "masked", "every", "row", "sums", "to", "1"]
+        text = await line(BOTH_SIGNS)
+        assert text.split() == ["−3.5", "0", "3.5"]
+        text = await line(Scale("diverging", -3.5, 3.5, -54.5), absent="masked")
+        assert "× masked   ▲▼ to −54.5, beyond the 99.5th p" in text
+        assert "× masked   ▲ ∞" in await line(BOTH_SIGNS, absent="masked", infinite=True)
+        assert (await line(Scale("sequential", 0.2, 0.200012))).split() == ["0.2", "0.20001"]
+        assert "   ▲ to 54.5, beyond" in await line(Scale("sequential", 0.0, 3.5, 54.5))
+
+
+async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
+    app = LegendApp()
+    async with app.run_test(size=(60, 2)) as pilot:
+        app.query_one(Legend).show(SHARES)
+        await pilot.pause()
+        strip = app.screen._compositor.render_strips()[0]
+        lightness = [
+            sum(s.style.bgcolor.get_truecolor()) for s in strip if s.style and s.style.bgcolor and s.text == " "
+        ]
+        assert lightness[0] < 120
+        assert max(lightness) > 600
+
+
+async def test_without_colour_the_ramp_is_of_glyphs(screen_text, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with legend(screen_text) as line:
+        assert "blank ,, :: -- == ++ ** ## %% @@" in await line(SHARES)
+        assert "== -= --  - blank  + ++ +# ##" in await line(BOTH_SIGNS)
+
+
+def meeting(done: int, of: int) -> Frame:
+    numbers = np.linspace([-1.0, 0.5], [2.0, -0.5], of).T
+    return Frame(Tile(0, 0, np.zeros((1, 1))), "", Meeting("q where", "k did", numbers, done, 1.234567))
+
+
+async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text) -> None:
+    async with legend(screen_text) as line:
+        text = await line(BOTH_SIGNS, frame=meeting(2, 4))
+        assert text.rstrip() == "q where ▀▀▀▀▀▀······ k did   + 0 · 0.167 → 1.23"
+        assert "· (−0.5) → 1.23" in await line(BOTH_SIGNS, frame=meeting(4, 4))
+        # of many products the last ones are shown
+        text = await line(BOTH_SIGNS, frame=meeting(300, 384))
+        assert text.startswith(f"q where {'▀' * 34} k did   + ")
+        text = await line(BOTH_SIGNS, frame=meeting(3, 384))
+        assert text.startswith(f"q where ▀▀▀{'·' * 31} k did   + ")
+
+
+@pytest.mark.parametrize("size", [1, 5, 9, 12, 20, 30, 40])
+async def test_any_width(size: int, screen_text) -> None:
+    async with legend(screen_text, size) as line:
+        assert (await line(BOTH_SIGNS, absent="masked", note="a long note \x1b[31m"))[:4] == "−3.5"[:size]
+        assert (await line(BOTH_SIGNS, frame=meeting(3, 8)))[:7] == "q where"[:size]

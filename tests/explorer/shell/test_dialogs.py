@@ -1,5 +1,9 @@
+"""Dialogs: messages, pages of help, and prompts."""
+
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -8,7 +12,93 @@ from textual.widgets import Input
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.shell.dialog import MessageScreen
+from tui_transformer.explorer.shell.help_page import HelpScreen
 from tui_transformer.explorer.shell.prompt import PromptScreen
+
+LINES = "\n".join(f"{number:5}  word{number}" for number in range(100))
+PAGE = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line {i}" for i in range(60))
+
+
+async def leaves(pilot, keys: tuple[str, ...], another, nothing) -> None:
+    """Each of these keys leaves a screen, of which there is another then."""
+    assert pilot.app.result is nothing
+    for key in keys:
+        await pilot.press(key)
+        assert pilot.app.result is None, key
+        pilot.app.result = nothing
+        await again(pilot, another())
+
+
+async def again(pilot, screen) -> None:
+    """Put another screen over the app, whose result is kept as that of the first."""
+    pilot.app.push_screen(screen, pilot.app.keep)
+    await pilot.pause()
+
+
+async def test_a_message_is_shown_scrolled_and_closed(open_screen, screen_text, nothing):
+    async with open_screen(MessageScreen("Vocabulary", LINES)) as pilot:
+        assert "Vocabulary" in screen_text(pilot.app)
+        assert "    7  word7" in screen_text(pilot.app)
+        # each from the top
+        for keys, first in (("j", 1), ("jjk", 1), ("G", 78), (["G", "ctrl+home"], 0), (" ", 22)):
+            await pilot.press(*keys)
+            for _ in range(3):
+                await pilot.pause()
+            assert f"{first:5}  word{first} " in screen_text(pilot.app).splitlines()[1]
+            await pilot.press("ctrl+home")
+        await leaves(pilot, ("escape", "enter", "q"), lambda: MessageScreen("", ""), nothing)
+
+
+async def test_a_page_is_shown_scrolled_and_closed(open_screen, screen_text, shows, nothing):
+    async with open_screen(HelpScreen(PAGE, "Help")) as pilot:
+        await shows(pilot.app, "What space does ␛[2J [b]x[/b].")
+        assert "\x1b" not in screen_text(pilot.app)
+        # each from the top
+        for keys, there in (("jjjk", "line 18"), ("  ", "line 43"), ("G", "line 59")):
+            await pilot.press(*keys)
+            await shows(pilot.app, there)
+            await pilot.press("ctrl+home")
+            await shows(pilot.app, "Keys")
+        await leaves(pilot, ("escape", "q", "question_mark", "f1"), lambda: HelpScreen("", "Help"), nothing)
+
+
+@pytest.mark.parametrize(
+    ("screen", "said"),
+    [(partial(MessageScreen, "Vocabulary", LINES), "word3"), (partial(HelpScreen, PAGE, "Help"), "What space does")],
+)
+async def test_a_small_terminal_and_no_colour(screen, said, open_screen, shows, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with open_screen(screen()) as pilot:
+        for theme in ("tui-dark", "tui-light"):
+            pilot.app.theme = theme
+            for size in [(5, 3), (1, 1), (40, 12)]:
+                await pilot.resize_terminal(*size)
+            await shows(pilot.app, said)
+            await shows(pilot.app, "esc close")
+
+
+async def test_text_is_no_markup_and_harmless(open_screen, screen_text):
+    async with open_screen(MessageScreen("[b]t[/", "[red]a[/b]\x1b[2J\n\x9b\u202e")) as pilot:
+        text = screen_text(pilot.app)
+        assert "[b]t[/" in text
+        assert "[red]a[/b]␛[2J" in text
+        assert not {"\x1b", "\x9b", "\u202e"} & set(text)
+
+
+def test_markdown_is_imported_only_when_it_is_opened():
+    code = "import sys, tui_transformer.explorer.shell.dialog; sys.exit('rich.markdown' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+async def test_a_page_in_a_terminal_of_a_few_cells_is_laid_out_once_and_rests():
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("?")
+        await explorer.resize(5, 3)
+        for _ in range(5):
+            await explorer.handled()
+        assert not explorer.app.screen._layout_required
+
 
 WORDS = ["deutsch", "dog", "English words"]
 
@@ -16,12 +106,6 @@ WORDS = ["deutsch", "dog", "English words"]
 def only_waves(text: str) -> None:
     if text != "waves":
         raise InputError(f"no vocabulary is called “{text}”: use waves [b]or[/b] a file")
-
-
-async def again(pilot, screen: PromptScreen) -> None:
-    """Put another prompt over the app, whose result is kept as that of the first."""
-    pilot.app.push_screen(screen, pilot.app.keep)
-    await pilot.pause()
 
 
 async def test_enter_gives_the_text_and_esc_leaves_without_one(open_screen, screen_text, nothing):
