@@ -207,6 +207,12 @@ class Explorer:
         self.focused_input.value = text
         await self.handled()
 
+    async def fill(self, field: str, text: str) -> None:
+        """Replace what a field of a form holds."""
+        self.app.screen.query_one(f"#{field}").focus()
+        await self.handled()
+        await self.write(text)
+
     async def answer(self, text: str) -> None:
         """Write into the input and press enter."""
         await self.write(text)
@@ -253,7 +259,10 @@ class Explorer:
         """Click so many cells from where a text begins, the lowest on the screen."""
         lines = self.text.splitlines()
         y = max(i for i, line in enumerate(lines) if text in line)
-        await self.pilot.click(offset=(lines[y].index(text) + right, y + down), times=times)
+        await self.click_at(lines[y].index(text) + right, y + down, times)
+
+    async def click_at(self, x: int, y: int, times: int = 1) -> None:
+        await self.pilot.click(offset=(x, y), times=times)
         await self.settled()
 
     async def open(self, tool: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from driving import WIDE, Explorer, exploring
 
-from tui_transformer.explorer.tools.train import screen as train
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.learning.corpora import lines_of
@@ -55,8 +54,7 @@ def screen_of(explorer: Explorer) -> TrainScreen:
 async def training(run: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
     """The Train screen of a run, paused."""
     async with exploring(size) as explorer:
-        train.open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("train")
         await explorer.write(str(run))
         await explorer.keys("enter")
         await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))

@@ -183,15 +183,13 @@ async def test_clicks_on_a_pane_a_cell_a_step_a_head_and_the_sentence():
         region = explorer.main.query_one(HeatMap).region
         lines = explorer.text.splitlines()
         row = next(y for y in range(region.y + 1, region.bottom) if "crashed" in lines[y][region.x : region.right])
-        await explorer.pilot.click(offset=(region.x + region.width // 2, row))
-        await explorer.settled()
+        await explorer.click_at(region.x + region.width // 2, row)
         assert explorer.position.place.row == 2
         assert explorer.position.place.column > 0
         # a step
         lines = explorer.text.splitlines()
         y = next(y for y, line in enumerate(lines) if "concat" in line[:32])
-        await explorer.pilot.click(offset=(10, y))
-        await explorer.settled()
+        await explorer.click_at(10, y)
         assert explorer.stop == "encoder.0.self_attention.concat"
         assert explorer.view.active == "steps"
         await explorer.press("up", "up", "4")
@@ -199,8 +197,7 @@ async def test_clicks_on_a_pane_a_cell_a_step_a_head_and_the_sentence():
         # a head
         heads = explorer.main.query_one("#heads").region
         x = explorer.text.splitlines()[heads.y + 1].index("3", heads.x)
-        await explorer.pilot.click(offset=(x, heads.y + 2))
-        await explorer.settled()
+        await explorer.click_at(x, heads.y + 2)
         assert explorer.position.place.head == 3
         # the sentence
         await explorer.pilot.click(SentencePane, times=2)

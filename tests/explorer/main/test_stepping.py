@@ -128,8 +128,7 @@ async def test_a_click_on_a_heading_goes_there_from_the_line_beside_it_too_and_a
 
         async def click(word: str, times: int = 1) -> None:
             y = next(y for y, line in enumerate(explorer.text.splitlines()) if word in line[:32])
-            await explorer.pilot.click(offset=(8, y), times=times)
-            await explorer.settled()
+            await explorer.click_at(8, y, times)
 
         for beside in (first, "encoder.0.self_attention.weights"):
             await explorer.go(beside)

@@ -321,8 +321,7 @@ def test_as_many_digits_are_shown_as_fit() -> None:
 async def test_a_click_on_a_rung_goes_to_that_layer() -> None:
     async with exploring(WIDE, model="copy", whole=None) as explorer:
         width = explorer.main.query_one(WholePane).size.width
-        await explorer.pilot.click(offset=(width - 10, 5))
-        await explorer.settled()
+        await explorer.click_at(width - 10, 5)
         assert explorer.stop == "decoder.1.feed_forward.residual"
 
 
@@ -330,8 +329,7 @@ async def test_a_double_click_on_a_rung_stays_at_its_layer_where_the_window_move
     async with exploring((100, 30), sizes={"layers": 12}, whole=True, at="encoder.2.self_attention.query") as explorer:
         ladder = [line[-32:].split() for line in explorer.text.splitlines()]
         y = next(y for y, words in enumerate(ladder) if words[:2] == ["│", "6"])
-        await explorer.pilot.click(offset=(85, y), times=2)
-        await explorer.settled()
+        await explorer.click_at(85, y, times=2)
         assert explorer.stop.startswith("encoder.6.")
 
 

@@ -264,8 +264,7 @@ async def test_the_token_that_is_clicked_behind_accents_and_parts_of_an_emoji_is
         left, top = pane.content_region.offset
         for column, row in ((3, 0), (12, 2), (16, 3), (20, 4), (7, 1)):
             assert pane.render_line(0).text.startswith("👍🏽 the me\u0301me\u0301 fox the map")
-            await explorer.pilot.click(offset=(left + column, top))
-            await explorer.settled()
+            await explorer.click_at(left + column, top)
             assert explorer.position.place.row == row, column
 
 

@@ -37,30 +37,24 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def stepping_through(folder: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Explorer]:
     async with exploring(size) as explorer:
         open_run(explorer.parts.port, folder)
-        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
         await all_computed(explorer)
         yield explorer
 
 
-async def all_computed(explorer: Explorer) -> None:
-    """Wait until every checkpoint is computed."""
-    await explorer.until(lambda: len(computed(explorer).heads) == len(screen_of(explorer).run.all))
-    await explorer.settled()
-
-
-def screen_of(explorer: Explorer) -> CheckpointsScreen:
-    return explorer.screen(CheckpointsScreen)
+async def all_computed(explorer: Explorer) -> CheckpointsScreen:
+    """The screen, once every checkpoint is computed."""
+    return await explorer.front(CheckpointsScreen, lambda screen: len(screen.run.heads) == len(screen.run.all))
 
 
 def computed(explorer: Explorer) -> Checkpoints:
-    return screen_of(explorer).run
+    return explorer.screen(CheckpointsScreen).run
 
 
 async def test_every_checkpoint_shows_its_own_heads_and_loss(run):
     losses = {each.step: each.loss for each in Checkpoints.of(run).all}
     async with stepping_through(run) as explorer:
         # eight from the first to the last, side by side
-        places = screen_of(explorer).side_by_side
+        places = explorer.screen(CheckpointsScreen).side_by_side
         assert (len(places), places[0], places[-1]) == (8, 0, 10)
         for place in places:
             assert f"step {place}" in explorer.text
@@ -98,8 +92,7 @@ async def test_another_sentence_is_read_by_all_checkpoints(run):
         before = computed(explorer)
         await explorer.prompt("slash", source)
         await explorer.until(lambda: computed(explorer) is not before)
-        await all_computed(explorer)
-        now = computed(explorer)
+        now = (await all_computed(explorer)).run
         model = Model.load(checkpoints(run)[-1])
         writer = Writer(model, Settings(greedy=True), source=model.encode(source).ids)
         assert now.sample.ids == writer.source
@@ -120,8 +113,7 @@ async def test_enter_explores_a_checkpoint_at_its_head_and_d_compares_it_with_th
         # the run of what is explored, at its last
         open_from(explorer.parts.port)
         await explorer.shown("checkpoint 11 of 11")
-        await all_computed(explorer)
-        assert screen_of(explorer).run.folder == run
+        assert (await all_computed(explorer)).run.folder == run
         await explorer.press("d")
         assert "this is the last checkpoint" in explorer.messages[-1]
         # another one
@@ -148,8 +140,7 @@ async def test_a_run_is_suggested_where_there_is_one(run, tmp_path, monkeypatch)
 
 async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_path):
     async with exploring(WIDE) as explorer:
-        open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("checkpoints")
         await explorer.answer(str(tmp_path))
         assert "name the folder of a training run" in explorer.text
         for step in (0, 1):
@@ -159,14 +150,16 @@ async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_
                 (folder / file.name).write_bytes(file.read_bytes())
         (tmp_path / "checkpoints/000001/model.safetensors").write_bytes(b"no weights")
         await explorer.answer(str(tmp_path))
-        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
-        await explorer.until(lambda: 0 in computed(explorer).heads)
+        await explorer.front(CheckpointsScreen, lambda screen: 0 in screen.run.heads)
         assert "model.safetensors" in explorer.messages[-1]
         await explorer.press("home")
         assert "head 0 · step 0" in explorer.text
 
 
-async def test_it_fits_every_size(run):
+@pytest.mark.parametrize("colors", [True, False])
+async def test_it_fits_every_size(colors, run, monkeypatch):
+    if not colors:
+        monkeypatch.setenv("NO_COLOR", "1")
     async with stepping_through(run, (2, 3)) as explorer:
         for place, size in enumerate([(2, 3), (5, 3), SMALL, (60, 20), NARROW, MEDIUM]):
             await explorer.resize(*size)
@@ -177,16 +170,9 @@ async def test_it_fits_every_size(run):
         assert "checkpoint 5 of 11" in explorer.text
 
 
-async def test_without_colour_the_small_pictures_are_drawn_in_glyphs(run, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with stepping_through(run, NARROW) as explorer:
-        assert "checkpoint 11 of 11" in explorer.text
-
-
 async def test_the_checkpoints_of_a_run_that_is_open(tmp_path):
     async with training(trained(tmp_path, made=4)) as explorer:
         await explorer.keys("F")
-        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
         await all_computed(explorer)
         assert "checkpoint 3 of 3" in explorer.text
         await explorer.press("escape")
@@ -199,9 +185,7 @@ async def test_the_sample_is_explored_and_not_a_sentence_of_the_batch_or_what_wa
     session = session.with_breaks("no-scale").with_measure(Measure("logit", (300,)))
     async with exploring(WIDE, session=session) as explorer:
         open_run(explorer.parts.port, run)
-        await explorer.until(lambda: isinstance(explorer.app.screen, CheckpointsScreen))
-        await all_computed(explorer)
-        sample = computed(explorer).sample
+        sample = (await all_computed(explorer)).run.sample
         await explorer.leave("enter")
         explored = explorer.session
         assert (explored.encoding.ids, explored.decoder_encoding.ids) == (sample.ids, sample.decoder_ids)

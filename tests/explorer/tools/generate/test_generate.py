@@ -41,9 +41,7 @@ def written(explorer: Explorer) -> tuple[int, ...]:
 async def set_numbers(explorer: Explorer, **values: str) -> None:
     await explorer.press("comma")
     for key, value in values.items():
-        explorer.app.screen.query_one(f"#{key}").focus()
-        await explorer.handled()
-        await explorer.write(value)
+        await explorer.fill(key, value)
     await explorer.press("enter")
 
 

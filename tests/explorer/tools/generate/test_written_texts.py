@@ -42,9 +42,8 @@ def of_shell(copied: str, capsys: pytest.CaptureFixture[str], *more: str) -> str
 
 async def set_top_k(explorer: Explorer, value: str) -> None:
     await explorer.press("comma")
-    explorer.app.screen.query_one("#top_k").focus()
-    await explorer.handled()
-    await explorer.answer(value)
+    await explorer.fill("top_k", value)
+    await explorer.press("enter")
 
 
 def averaged() -> Session:

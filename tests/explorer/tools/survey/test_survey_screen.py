@@ -21,7 +21,6 @@ from tui_transformer.explorer.tools.survey import (
     SurveyScreen,
     is_of,
     name,
-    open_from,
     open_results,
     position_of,
     session_of,
@@ -91,8 +90,7 @@ async def test_heads_are_sorted_and_an_example_opens_where_it_is_strongest(path:
 
 async def test_the_next_part_another_measure_and_a_survey_without_examples(path: Path, results: Results):
     async with exploring(NARROW, model="story") as explorer:
-        open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("survey")
         await explorer.answer(str(path))
         await explorer.shown("survey of story")
         assert "mean over the texts" in explorer.text

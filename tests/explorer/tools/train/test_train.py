@@ -29,6 +29,8 @@ from tui_transformer.learning.run import STATE, Run, checkpoints
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
@@ -228,8 +230,7 @@ async def test_what_goes_wrong_with_a_step_is_said_and_nothing_is_lost(begun):
             held.set()
             await explorer.until(lambda: at_rest(explorer, 1))
         # a disk that is full
-        full = OSError(errno.ENOSPC, "No space left on device")
-        with patch("tui_transformer.learning.run.write_whole", side_effect=full):
+        with patch("tui_transformer.learning.run.write_whole", side_effect=FULL):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
             assert "is saved in" not in str(explorer.messages)
@@ -260,8 +261,7 @@ async def test_a_rate_that_was_set_where_all_is_saved_is_kept_and_a_last_step_th
     assert json.loads((run / "checkpoints/000004" / STATE).read_text())["learning_rate"] == 0.002
     async with training(run) as explorer:
         await explorer.shown("from 0.002")
-        full = OSError(errno.ENOSPC, "No space left on device")
-        with patch("tui_transformer.learning.run.write_whole", side_effect=full):
+        with patch("tui_transformer.learning.run.write_whole", side_effect=FULL):
             await explorer.keys("N")
             await explorer.shown("No space left on device", "all 6 steps are made")
         await explorer.keys("N")
@@ -271,8 +271,7 @@ async def test_a_rate_that_was_set_where_all_is_saved_is_kept_and_a_last_step_th
 async def test_the_screen_of_a_run_that_was_left_while_it_was_opened_goes_with_it(tmp_path):
     run = trained(tmp_path, made=4)
     async with exploring(WIDE) as explorer:
-        train.open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("train")
         await explorer.write(str(run))
         held, resume = threading.Event(), Run.resume
         with patch.object(Run, "resume", side_effect=lambda *of: held.wait(60) and resume(*of)):
@@ -289,33 +288,26 @@ async def test_the_screen_of_a_run_that_was_left_while_it_was_opened_goes_with_i
 async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:
-        train.open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("train")
         assert "dates as people write them" in explorer.text
         form = explorer.app.screen
-
-        async def fill(key: str, value: str) -> None:
-            form.query_one(f"#{key}").focus()
-            await explorer.handled()
-            await explorer.write(value)
-
         usual = explorer.focused_input.value
         (tmp_path / "full").mkdir()
         (tmp_path / "full" / "notes.txt").write_text("mine")
         await explorer.write("full")
         await explorer.shown("choose another run folder")
         await explorer.write(usual)
-        await fill("steps", "x")
+        await explorer.fill("steps", "x")
         assert "steps 'x' is not a whole number" in explorer.text
-        await fill("steps", "4")
-        await fill("heads", "3")
+        await explorer.fill("steps", "4")
+        await explorer.fill("heads", "3")
         await explorer.keys("enter")
         await explorer.shown("heads")
         await explorer.until(lambda: explorer.app.background.job is not None and not explorer.app.background.job.alive)
         await explorer.shown("d_model 64 is not divisible by 3 heads")
         assert explorer.app.screen is form
         for key, value in {"heads": "2", "d_model": "8", "batch": "2"}.items():
-            await fill(key, value)
+            await explorer.fill(key, value)
         await explorer.keys("ctrl+s")
         await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
         await explorer.shown("step           0 of 4")
@@ -326,17 +318,12 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
 async def test_the_steps_of_a_run_that_was_named_before_are_not_those_of_a_new_one(begun, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:
-        train.open_from(explorer.parts.port)
-        await explorer.handled()
+        await explorer.open("train")
         for name, steps in {"run": "6", "run2": "1500", "run ": "6", "runs": "1500"}.items():
             await explorer.write(name)
             assert explorer.app.screen.query_one("#steps").value == steps, name
-        explorer.app.screen.query_one("#steps").focus()
-        await explorer.handled()
-        await explorer.write("8")
-        explorer.app.screen.query_one("#folder").focus()
-        await explorer.handled()
-        await explorer.write("run")
+        await explorer.fill("steps", "8")
+        await explorer.fill("folder", "run")
         assert explorer.app.screen.query_one("#steps").value == "8"
 
 
