@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -87,18 +86,12 @@ async def test_m_gives_one_scale_for_all_layers_and_back():
         assert len(set(reach[False])) == 3
 
 
-def read_csv(path: Path) -> np.ndarray:
-    rows = list(csv.reader(path.read_text().splitlines()))
-    return np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
-
-
-def read_json(path: Path) -> np.ndarray:
-    return np.array(json.loads(path.read_text())["values"], dtype=np.float64)
-
-
-def read_npz(path: Path) -> np.ndarray:
-    with np.load(path) as file:
-        return next(iter(file.values()))
+READ = {
+    ".csv": lambda path: np.genfromtxt(path, delimiter=",")[1:, 1:],
+    ".json": lambda path: json.loads(path.read_text())["values"],
+    ".npz": lambda path: next(iter(np.load(path).values())),
+}
+"""How the numbers in a file are read."""
 
 
 async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
@@ -112,7 +105,7 @@ async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text
         row = np.array([float(cell) for cell in explorer.app.clipboard.split("\t")], dtype=np.float32)
         np.testing.assert_array_equal(row, wanted[1])
         # files
-        for suffix, read in {".csv": read_csv, ".json": read_json, ".npz": read_npz}.items():
+        for suffix, read in READ.items():
             await explorer.press("x")
             path = tmp_path / f"{Path(explorer.focused_input.value).stem}{suffix}"
             await explorer.answer(path.name)

@@ -318,8 +318,7 @@ async def test_the_loss_is_no_place_of_a_lecture_and_gradients_and_begin_words_a
         assert explorer.messages[-1].endswith("; the gradients left out: a lecture leads forward")
         assert [stop.step for stop in suitable(QUESTION, str(path)).stops] == ["output.logits"]
     async with exploring(WIDE, model="question", framing=Framing(bracket=True)) as explorer:
-        await explorer.press("ctrl+b")
-        await explorer.answer(str(path))
+        await explorer.prompt("ctrl+b", str(path))
         await explorer.answer("")
         assert "; the begin and end words left out" in explorer.messages[-1]
 

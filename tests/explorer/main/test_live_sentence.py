@@ -75,8 +75,7 @@ async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
         assert "the sentence has no tokens" not in explorer.text
         assert not explorer.main.query(f".{STALE}")
         assert lines_of(explorer)[4].split() == ["now", *["·"] * 7, "map", "·"]
-        await explorer.write("")
-        await explorer.press("enter")
+        await explorer.answer("")
         assert isinstance(explorer.app.screen, PromptScreen)
         # words that the model does not know are read
         await explorer.write("xyzzy")

@@ -187,17 +187,6 @@ async def test_the_palette_finds_steps_models_tours_and_settings():
             await explorer.shown(text)
 
 
-async def test_the_vocabulary_begins_with_the_words_of_the_sentence():
-    async with exploring(WIDE, model="question") as explorer:
-        words = explorer.session.encoding
-        entries = explorer.main.query_one("#vocabulary")
-        shown = [entries._entry(i) for i in range(explorer.session.model.vocabulary.size)]
-        used = list(dict.fromkeys(words.ids))
-        assert shown[: len(used)] == used
-        assert sorted(shown) == list(range(len(shown)))
-        assert shown[len(used) :] == sorted(shown[len(used) :])
-
-
 PANES = {"sentence": "1", "steps": "2", "heads": "3", "matrix": "4", "cell": "5", "chart": "6"}
 
 

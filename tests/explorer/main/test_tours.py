@@ -72,8 +72,11 @@ async def test_leaving_gives_back_what_was_explored_before():
         for size, stops in ((MEDIUM, 16), (NARROW, 0), (WIDE, 11)):
             await explorer.resize(*size)
             before = state(explorer)
-            await lead(explorer, stops)
-            await explorer.press("escape")
+            await explorer.press("t")
+            if stops:
+                explorer.parts.tour.go(stops)
+                await explorer.settled()
+            await explorer.press(*["space"] * (tour("question")[stops].predict is not None), "escape")
             assert state(explorer) == before
             assert not explorer.main.query(TourPanel)
             assert explorer.main.query_one("#matrix").has_focus_within == (explorer.view.active == "matrix")
@@ -128,16 +131,6 @@ async def test_nothing_of_a_stop_stays_at_the_next_and_undo_takes_back_what_it_d
         assert explorer.session.edits == ()
         await explorer.press("escape")
         assert explorer.session.text == "where did the old sailor hide the map ?"
-
-
-async def lead(explorer, stops: int) -> None:
-    """Begin the tour and go on by so many stops at once, past a question."""
-    await explorer.press("t")
-    if stops:
-        explorer.parts.tour.go(stops)
-        await explorer.settled()
-    if tour(explorer.session.model.name)[stops].predict:
-        await explorer.press("space")
 
 
 @pytest.mark.parametrize(
@@ -269,20 +262,15 @@ async def test_the_card_breaks_the_border_of_no_pane():
         for stop in stops:
             assert explorer.parts.tour.stop[2] == stop.name
             async for _ in explorer.sizes(NARROW, WIDE):
-                check_borders(explorer)
+                lines, panes = explorer.text.split("\n"), explorer.main.query("*")
+                framed = [each for each in panes if each.styles.border.top[0] == "round" and each.region]
+                assert explorer.main.query_one(TourPanel) in framed
+                for left, top, width, height in (each.region for each in framed if each.visible):
+                    right, bottom = left + width - 1, top + height - 1
+                    assert lines[top][left] + lines[top][right] == "╭╮"
+                    assert lines[bottom][left] + lines[bottom][right] == "╰╯"
+                    assert {lines[y][x] for y in range(top + 1, bottom) for x in (left, right)} <= {"│"}
             await explorer.press("right")
-
-
-def check_borders(explorer) -> None:
-    """Every pane with a border has it whole."""
-    lines = explorer.text.split("\n")
-    framed = [each for each in explorer.main.query("*") if each.styles.border.top[0] == "round" and each.region]
-    assert explorer.main.query_one(TourPanel) in framed
-    for region in (each.region for each in framed if each.visible):
-        assert lines[region.y][region.x] + lines[region.y][region.right - 1] == "╭╮"
-        assert lines[region.bottom - 1][region.x] + lines[region.bottom - 1][region.right - 1] == "╰╯"
-        sides = {lines[y][x] for y in range(region.y + 1, region.bottom - 1) for x in (region.x, region.right - 1)}
-        assert sides <= {"│"}
 
 
 NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+)")

@@ -24,14 +24,6 @@ from tui_transformer.text.vocabulary import Vocabulary
 WEIGHT = "embedding.tokens.weight"
 
 
-def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The IDs of all words that are asked for from now on."""
-    asked: list[int] = []
-    word = Vocabulary.word
-    monkeypatch.setattr(Vocabulary, "word", lambda self, number: asked.append(number) or word(self, number))
-    return asked
-
-
 async def test_a_word_is_found_and_its_embedding_shown():
     async with exploring(WIDE, vocab="english") as explorer:
         words, explored = explorer.session.model.vocabulary, explorer.parts.explored
@@ -57,9 +49,14 @@ async def test_a_word_is_found_and_its_embedding_shown():
         assert len(explored.trail) == 1
 
 
-async def test_the_words_of_a_trained_model_are_called_by_its_name():
+async def test_the_words_of_a_trained_model_are_called_by_its_name_and_begin_with_those_of_the_sentence():
     async with exploring(NARROW, model="question") as explorer:
         assert "Vocabulary · question · 123 words" in explorer.text
+        entries, used = explorer.main.query_one("#vocabulary"), list(dict.fromkeys(explorer.session.encoding.ids))
+        shown = [entries._entry(i) for i in range(explorer.session.model.vocabulary.size)]
+        assert shown[: len(used)] == used
+        assert sorted(shown) == list(range(len(shown)))
+        assert shown[len(used) :] == sorted(shown[len(used) :])
 
 
 async def test_the_words_of_the_sentence_are_marked_and_found():
@@ -79,13 +76,12 @@ async def test_the_words_of_the_sentence_are_marked_and_found():
 
 
 @pytest.mark.parametrize("size", [pytest.param(WIDE, marks=pytest.mark.slow), NARROW])
-async def test_a_large_vocabulary_is_gone_through_with_what_is_on_screen_only(
-    size, tmp_path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_large_vocabulary_is_gone_through_with_what_is_on_screen_only(size, tmp_path, monkeypatch):
     path, count = tmp_path / "large.txt", 250_000
     path.write_text(" ".join(f"word{i}" for i in range(1, count)))
     async with exploring(size, vocab=str(path), text="word1 word2 word3 word249999") as explorer:
-        asked = words_asked_for(monkeypatch)
+        asked, word = list[int](), Vocabulary.word
+        monkeypatch.setattr(Vocabulary, "word", lambda self, number: asked.append(number) or word(self, number))
         # of the words of the sentence, which come first, one was the last
         page = 5 * (explorer.main.query_one(VocabularyPane).entries.size.height - 1)
         for keys, last in ((["end"], count - 1), (["home"], 0), (["pagedown"] * 5, page - 1)):

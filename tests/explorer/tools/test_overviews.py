@@ -305,8 +305,7 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         session = explorer.session
         await explorer.change(session.with_edits(*changes(model, session.base.program, ["1.output *= 0.5"])))
         await opened(explorer, "L")
-        await explorer.press("o")
-        await explorer.answer(str(path))
+        await explorer.prompt("o", str(path))
         await filled(explorer, "L")
         for _ in range(2):
             await explorer.press("g")

@@ -21,14 +21,13 @@ LABELS = ["fox"] * 12 + ["crow"] * 12
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "who.tsv"
-    path.write_text("".join(f"{label}\t{text}\n" for label, text in zip(LABELS, TEXTS, strict=True)), encoding="utf-8")
+    path.write_text("".join(map("{}\t{}\n".format, LABELS, TEXTS)), encoding="utf-8")
     return path
 
 
 async def opened(explorer: Explorer, path: Path) -> ProbesScreen:
     await explorer.open("probes")
-    await explorer.write(str(path))
-    await explorer.press("enter")
+    await explorer.answer(str(path))
     return await complete(explorer)
 
 
@@ -67,8 +66,7 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
     async with exploring(MEDIUM, model="story", text="The fox") as explorer:
         await explorer.open("probes")
         for name in ("a.tsv", "b.tsv", "c.jsonl", "d.csv", "none.tsv"):
-            await explorer.write(str(tmp_path / name))
-            await explorer.press("enter")
+            await explorer.answer(str(tmp_path / name))
             assert explorer.app.screen.query(".problem.-said"), name
         await explorer.leave("escape", "escape")
         # what a cell says
@@ -81,9 +79,7 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
         assert f"of {made.held} held out, {made.chance:.1%}".replace("%", " %") in text
         assert "toward fox ↑" in text
         # its direction
-        await explorer.press("x")
-        await explorer.write(str(tmp_path / "probe.npy"))
-        await explorer.press("enter")
+        await explorer.prompt("x", str(tmp_path / "probe.npy"))
         np.testing.assert_array_equal(np.load(tmp_path / "probe.npy"), made.direction.vector)
         await explorer.press("enter")
         assert explorer.app.screen is explorer.main

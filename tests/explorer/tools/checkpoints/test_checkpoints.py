@@ -208,8 +208,7 @@ async def test_over_a_training_another_run_is_stepped_through_and_what_is_explor
     async with training(own) as explorer:
         await explorer.keys("o")
         await all_computed(explorer)
-        await explorer.press("o")
-        await explorer.answer(str(run))
+        await explorer.prompt("o", str(run))
         await all_computed(explorer)
         assert "step 10" in explorer.text
         assert len(computed(explorer).all) == 11

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +22,14 @@ from tui_transformer.explorer.tools.patch_tables import PathTable
 from tui_transformer.explorer.tools.patching import PatchingScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.model.options import Framing, ModelOptions
+from tui_transformer.records import replace
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 
 
-async def opened(explorer: Explorer, text: str) -> PatchingScreen:
-    await explorer.press("$", "slash")
-    await explorer.write(text)
-    await explorer.press("enter")
+async def opened(explorer: Explorer) -> PatchingScreen:
+    await explorer.press("$")
+    await explorer.prompt("slash", "The fox found a stone")
     return await complete(explorer)
 
 
@@ -43,26 +42,38 @@ def sentences(explorer: Explorer, screen: PatchingScreen):
     return explorer.session.trace, screen.table.other.trace
 
 
+async def paths_of(explorer: Explorer, screen: PatchingScreen) -> PathTable:
+    """Go on to the table of paths to the logits."""
+    while not isinstance(screen.table, PathTable):
+        await explorer.press("f")
+        await complete(explorer)
+    return screen.table
+
+
+async def through_the_paths(explorer: Explorer) -> None:
+    """Go on to the tables of paths, and through all of them."""
+    screen = await complete(explorer)
+    await paths_of(explorer, screen)
+    for _ in screen.receivers:
+        await explorer.press("}", "right", "down")
+        await complete(explorer)
+    assert isinstance(screen.table, PathTable)
+
+
 async def test_every_kind_has_the_numbers_of_the_analysis_and_is_measured_by_what_is_chosen() -> None:
     async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
         explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (40, 41))))
-        screen = await opened(explorer, text="The fox found a stone")
-        trace, other = sentences(explorer, screen)
+        screen = await opened(explorer)
+        (trace, other), metric = sentences(explorer, screen), Metric("difference", (40, 41))
         for kind in ("position", "head", "layer"):
-            expected = {
-                each.place: each.value
-                for each in sweep(
-                    trace, other, table_of(trace.program, kind), Metric("difference", (40, 41)), screen.table.positions
-                )
-            }
+            found = sweep(trace, other, table_of(trace.program, kind), metric, screen.table.positions)
+            expected = {each.place: each.value for each in found}
             assert screen.table.kind == kind
             assert screen.table.values == pytest.approx(expected)
             assert f"{len(expected)} of {len(expected)} places" in explorer.text
             await explorer.press("f")
             await complete(explorer)
-        own, others = (
-            Metric("difference", (40, 41)).measure(each, trace, screen.table.positions) for each in (trace, other)
-        )
+        own, others = (metric.measure(each, trace, screen.table.positions) for each in (trace, other))
         assert f"{own:.4g} as it is, {others:.4g} of the other sentence" in explorer.text
 
 
@@ -73,7 +84,7 @@ async def test_the_other_sentence_has_the_edits_of_this_one() -> None:
             Scale("1.feed_forward.hidden.weight", 0.5),
         )
         explorer.parts.port.change(explorer.session.with_edits(*edits))
-        screen = await opened(explorer, text="The fox found a stone")
+        screen = await opened(explorer)
         trace, other = sentences(explorer, screen)
         plain = explorer.session.unedited.with_text("The fox found a stone").trace
         assert np.array_equal(other["output.logits"], plain.edited(edits)["output.logits"])
@@ -83,7 +94,7 @@ async def test_the_other_sentence_has_the_edits_of_this_one() -> None:
 
 async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter() -> None:
     async with exploring(NARROW, model="story", text="The fox found a crow") as explorer:
-        screen = await opened(explorer, text="The fox found a stone")
+        screen = await opened(explorer)
         trace, other = sentences(explorer, screen)
         await explorer.press("end", "G")  # the last position behind the last layer is all that is read
         assert "100.0 % of the way to the other sentence" in explorer.text
@@ -102,9 +113,7 @@ async def test_esc_ends_the_computation_and_n_goes_on() -> None:
         await explorer.keys("$", "slash")
         await explorer.write(f"The fox found a stone.{others}")
         await explorer.keys("enter")
-        await explorer.until(
-            lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
-        )
+        await explorer.until(lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table)
         screen = explorer.app.screen
         await explorer.until(
             lambda: screen.table.values and screen.table.other.text.startswith("The fox found a stone")
@@ -116,26 +125,12 @@ async def test_esc_ends_the_computation_and_n_goes_on() -> None:
         await complete(explorer)
 
 
-async def through_the_paths(explorer: Explorer) -> None:
-    """Go on to the tables of paths, and through all of them."""
-    screen = await complete(explorer)
-    while not isinstance(screen.table, PathTable):
-        await explorer.press("f")
-        await complete(explorer)
-    for _ in screen.receivers:
-        await explorer.press("}", "right", "down")
-        await complete(explorer)
-    assert isinstance(screen.table, PathTable)
-
-
 async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
     async with exploring(SMALL, model="story", text="The fox found a crow") as explorer:
-        await explorer.press("$", "slash")
-        await explorer.write("The fox")
-        await explorer.press("enter")
+        await explorer.press("$")
+        await explorer.prompt("slash", "The fox")
         assert "a table needs as many" in " ".join(explorer.text.split())
-        await explorer.write("The fox found a stone")
-        await explorer.press("enter")
+        await explorer.answer("The fox found a stone")
         await complete(explorer)
         async for _ in explorer.sizes(WIDE, (5, 3), (1, 1), NARROW):
             await explorer.press("right", "down", "plus")
@@ -172,23 +167,10 @@ async def test_it_opens_on_a_counterpart_with_as_many_tokens(options) -> None:
             assert scale.high - scale.low >= 1
 
 
-async def of_paths(explorer: Explorer) -> PathTable:
-    """The table of paths to the logits."""
-    return await paths_of(explorer, await opened(explorer, text="The fox found a stone"))
-
-
-async def paths_of(explorer: Explorer, screen: PatchingScreen) -> PathTable:
-    """Go on to the table of paths."""
-    while not isinstance(screen.table, PathTable):
-        await explorer.press("f")
-        await complete(explorer)
-    return screen.table
-
-
 async def test_paths_have_the_numbers_of_the_library_patched_and_estimated() -> None:
     async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
         explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (40, 41))))
-        table = await of_paths(explorer)
+        table = await paths_of(explorer, await opened(explorer))
         for kind in ("logits", "key"):
             assert table.kind == kind
             trace, other, metric = explorer.session.trace, table.other.trace, Metric("difference", (40, 41))
@@ -216,7 +198,7 @@ async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_t
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async with exploring(NARROW, model="story", text="The fox found a crow") as explorer:
-        table = await of_paths(explorer)
+        table = await paths_of(explorer, await opened(explorer))
         assert table.estimates is None
         assert "estimated" not in explorer.text
         assert "KL has no estimate: its gradient is 0 here, # chooses" in " ".join(explorer.text.split())
@@ -233,33 +215,20 @@ async def test_the_key_of_another_metric_is_that_of_this_screen_where_the_main_o
         assert "its gradient is 0 here, w chooses another metric" in " ".join(explorer.text.split())
 
 
-BRACKETS = ModelOptions("story", framing=Framing(bracket=True))
-WORDS = "[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\nsat\nmat\n"
-
-
-@dataclass
-class Case:
-    options: ModelOptions
-    text: str | None
-    other: str
-    more: dict = field(default_factory=dict)
-    measure: Measure | None = None
-
-
+STORY, BERT = ModelOptions("story"), ModelOptions(str(REFERENCES / "bert"))
 CASES = {
-    "brackets": Case(BRACKETS, "the fox", "its fox"),
-    "batch": Case(ModelOptions("story"), "the fox", "its fox", {"batch": ("the fox", "the fox found a crow")}),
-    "mask": Case(ModelOptions("story"), None, "its fox", {"ids": (5, 6, 7, 8), "mask": (0, 1, 1, 1)}),
-    "cut": Case(ModelOptions("copy", cut=True), "a b c d e f g h " * 9, "b b c d e f g h " * 9),
-    "pair": Case(ModelOptions(str(REFERENCES / "bert")), "The waves", "The shore", {"pair": "a shore"}),
-    "masked word": Case(ModelOptions(str(REFERENCES / "bert")), "the [MASK] cat", "the [MASK] dog"),
-    "own answer": Case(ModelOptions("question"), "where is the map ?", "who is the map ?", measure=Measure("loss", ())),
+    "brackets": (lambda: open_session(replace(STORY, framing=Framing(bracket=True)), "the fox"), "its fox"),
+    "batch": (lambda: open_session(STORY, "the fox", batch=("the fox", "the fox found a crow")), "its fox"),
+    "mask": (lambda: open_session(STORY, ids=(5, 6, 7, 8), mask=(0, 1, 1, 1)), "its fox"),
+    "cut": (lambda: open_session(ModelOptions("copy", cut=True), "a b c d e f g h " * 9), "b b c d e f g h " * 9),
+    "pair": (lambda: open_session(BERT, "The waves", pair="a shore"), "The shore"),
+    "masked word": (lambda: open_session(BERT, "the [MASK] cat"), "the [MASK] dog"),
+    "own answer": (
+        lambda: open_session(ModelOptions("question"), "where is the map ?").with_measure(Measure("loss", ())),
+        "who is the map ?",
+    ),
 }
-
-
-def begun(case: Case) -> Session:
-    more = dict(case.more)
-    return open_session(case.options, case.text, more.pop("ids", None), **more).with_measure(case.measure)
+"""Sessions, and the other sentence."""
 
 
 async def table_and_line(session: Session, other: str) -> tuple[dict, str]:
@@ -285,9 +254,9 @@ def places(rows: list[dict], metric: str) -> dict:
 
 @pytest.mark.parametrize("name", CASES)
 async def test_the_line_makes_the_same_table(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    case = CASES[name]
-    shown, line = await table_and_line(begun(case), case.other)
-    metric = "loss" if case.measure else "divergence"
+    begun, other = CASES[name]
+    shown, line = await table_and_line(begun(), other)
+    metric = "loss" if name == "own answer" else "divergence"
     assert places(of_shell(line, capsys), metric) == pytest.approx(shown, abs=1e-6)
 
 
@@ -296,7 +265,7 @@ async def test_the_line_has_the_file_of_the_vocabulary_and_what_unknown_words_ar
 ) -> None:
     file = tmp_path / "words" / "own.txt"
     file.parent.mkdir()
-    file.write_text(WORDS)
+    file.write_text("[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\nsat\nmat\n")
     options = ModelOptions("encoder", vocab=str(file), unknown="zero", embedding="uniform")
     shown, line = await table_and_line(open_session(options, "the cat zzz mat"), "the mat zzz mat")
     monkeypatch.chdir(tmp_path)
