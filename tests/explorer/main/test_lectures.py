@@ -27,8 +27,19 @@ WEIGHTS = "encoder.0.self_attention.weights"
 QUESTION = open_session(ModelOptions("question"), None, None)
 
 
-async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, monkeypatch):
+@pytest.fixture
+def path(tmp_path, monkeypatch) -> Path:
+    """The file of a lecture, in the folder where the program runs."""
     monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.toml"
+
+
+def written(name: str, step: str = "tokens", more: str = "") -> str:
+    """A stop of a lecture."""
+    return f'[{name}]\ntitle = "A"\ntext = "a"\nstep = "{step}"\n{more}\n'
+
+
+async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(path):
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS, 2, 0, 8)
         await explorer.prompt("ctrl+b", "mine.toml")
@@ -52,8 +63,8 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, 
             assert explorer.stop == "tokens"
 
 
-async def test_a_bookmark_of_token_ids_keeps_the_text_that_is_read_as_them_or_says_that_there_is_none(tmp_path):
-    path, left_out = tmp_path / "mine.toml", "; the token IDs left out: no text is read as them"
+async def test_a_bookmark_of_token_ids_keeps_the_text_that_is_read_as_them_or_says_that_there_is_none(path):
+    left_out = "; the token IDs left out: no text is read as them"
     for ids, said in (((433, 299, 351, 429), ""), ((48, 76), left_out)):
         async with exploring(WIDE, model="story", ids=ids, at="output.logits") as explorer:
             await explorer.prompt("ctrl+b", str(path))
@@ -71,23 +82,23 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("said", LEFT_OUT)
-async def test_a_bookmark_says_what_of_the_input_it_does_not_keep(tmp_path, said):
+async def test_a_bookmark_says_what_of_the_input_it_does_not_keep(said, path):
     async with exploring(WIDE, session=LEFT_OUT[said](), at="tokens") as explorer:
-        await explorer.prompt("ctrl+b", str(tmp_path / "mine.toml"))
+        await explorer.prompt("ctrl+b", str(path))
         await explorer.press("enter")
         assert f"; {said}" in explorer.messages[-1]
 
 
 @pytest.mark.parametrize("said", [*LEFT_OUT][:2])
-async def test_a_place_that_a_lecture_cannot_lead_to_is_not_bookmarked(tmp_path, said):
+async def test_a_place_that_a_lecture_cannot_lead_to_is_not_bookmarked(said, path):
     async with exploring(WIDE, session=LEFT_OUT[said]()) as explorer:
         last = len(explorer.session.encoding.ids) - 1
         await explorer.go("tokens", 0, last, 0)
-        await explorer.prompt("ctrl+b", str(tmp_path / "mine.toml"))
+        await explorer.prompt("ctrl+b", str(path))
         await explorer.press("enter")
         where = f"as a lecture reads the sentence alone: the row: tokens has no row {last}: use 0 to"
         assert where in " ".join((explorer.text, *explorer.messages)).replace("\n", " ")
-        assert not (tmp_path / "mine.toml").exists()
+        assert not path.exists()
 
 
 LECTURE = """
@@ -105,9 +116,8 @@ step = "embedding.tokens"
 """
 
 
-async def test_notes_are_for_who_gives_the_lecture_and_follow_it_in_a_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(LECTURE)
+async def test_notes_are_for_who_gives_the_lecture_and_follow_it_in_a_file(tmp_path, path):
+    path.write_text(LECTURE)
     (tmp_path / "notes.txt").write_text("before\n")
     async with exploring(NARROW, model="question") as explorer:
         told = with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt"))
@@ -126,9 +136,7 @@ async def test_notes_are_for_who_gives_the_lecture_and_follow_it_in_a_file(tmp_p
         assert "Stop 2 of 2" in explorer.text
 
 
-async def test_a_lecture_that_was_left_begins_again_as_its_file_is_now(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "mine.toml"
+async def test_a_lecture_that_was_left_begins_again_as_its_file_is_now(tmp_path, path):
     path.write_text(LECTURE)
     async with exploring(NARROW, model="question") as explorer:
         await explorer.tour(with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt")))
@@ -143,8 +151,7 @@ async def test_a_lecture_that_was_left_begins_again_as_its_file_is_now(tmp_path,
         assert explorer.parts.tour.stop is None
 
 
-def test_notes_go_into_no_lecture_and_wait_for_no_reader(tmp_path):
-    path = tmp_path / "mine.toml"
+def test_notes_go_into_no_lecture_and_wait_for_no_reader(tmp_path, path):
     path.write_text(LECTURE)
     with pytest.raises(InputError, match="the lecture itself"):
         with_notes(read_lecture(path), path)
@@ -161,8 +168,7 @@ def test_the_story_of_gradients_suits_every_model_with_a_loss():
         suitable(open_session(ModelOptions("attention"), None, None), "gradients")
 
 
-async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, path):
     (tmp_path / "other.toml").write_text("a = 3\n")
     async with exploring(NARROW, model="question") as explorer:
         await explorer.prompt("ctrl+b", "other.toml")
@@ -176,55 +182,44 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("step", "more", "says"),
     [
-        ('step = "decoder.0.nothing"', r"\[a\] step 'decoder.0.nothing' is no step of question"),
-        ('step = "tokens"\nablate = ["head:nowhere:1"]', r"\[a\] ablate: "),
-        ('step = "tokens"\nablate = ["nonsense"]', r"\[a\] ablate: "),
-        ('step = "tokens"\nedits = ["nonsense"]', r"\[a\] edits: 'nonsense' is no edit"),
-        ('step = "tokens"\nsentence = ""', r"\[a\] sentence: the sentence has no tokens"),
-        ('step = "tokens"\nvocabulary = "nonsense"', r"\[a\] vocabulary: "),
+        ("decoder.0.nothing", "", r"\[a\] step 'decoder.0.nothing' is no step of question"),
+        ("tokens", 'ablate = ["head:nowhere:1"]', r"\[a\] ablate: "),
+        ("tokens", 'ablate = ["nonsense"]', r"\[a\] ablate: "),
+        ("tokens", 'edits = ["nonsense"]', r"\[a\] edits: 'nonsense' is no edit"),
+        ("tokens", 'sentence = ""', r"\[a\] sentence: the sentence has no tokens"),
+        ("tokens", 'vocabulary = "nonsense"', r"\[a\] vocabulary: "),
         (
-            'step = "tokens"\nsentence = "who ?"\nedits = ["encoder.0.self_attention.context[0,5,0] = 1"]',
+            "tokens",
+            'sentence = "who ?"\nedits = ["encoder.0.self_attention.context[0,5,0] = 1"]',
             r"\[a\] edits: encoder.0.self_attention.context has no rows 5 to 5: use 0 to 1",
         ),
-        (f'step = "{WEIGHTS}"\nhead = 9', r"\[a\] head: encoder.0.self_attention.weights has no head 9: use 0 to 3"),
-        (f'step = "{WEIGHTS}"\nsentence = "who ?"\nrow = 2', r"\[a\] row: .* has no row 2: use 0 to 1"),
-        ('step = "output.logits"\ncolumn = 123', r"\[a\] column: output.logits has no column 123: use 0 to 122"),
-        (f'step = "{WEIGHTS}.*|*.query.weight"\nrow = 32', r"\[a\] row: .*query.weight has no row 32: use 0 to 31"),
-        ('step = "tokens"\nsentence = "who ?"\nablate = ["position:2"]', r"\[a\] ablate: .* no position 2: use 0 to 1"),
-        ('step = "tokens"\nchange = ["nowhere", "sea"]', r"\[a\] change: 'where did .*' has no 'nowhere'"),
-        ('step = "tokens"\nsentence = "map"\nchange = ["map", ""]', r"\[a\] change: the sentence has no tokens"),
+        (WEIGHTS, "head = 9", r"\[a\] head: encoder.0.self_attention.weights has no head 9: use 0 to 3"),
+        (WEIGHTS, 'sentence = "who ?"\nrow = 2', r"\[a\] row: .* has no row 2: use 0 to 1"),
+        ("output.logits", "column = 123", r"\[a\] column: output.logits has no column 123: use 0 to 122"),
+        (f"{WEIGHTS}.*|*.query.weight", "row = 32", r"\[a\] row: .*query.weight has no row 32: use 0 to 31"),
+        ("tokens", 'sentence = "who ?"\nablate = ["position:2"]', r"\[a\] ablate: .* no position 2: use 0 to 1"),
+        ("tokens", 'change = ["nowhere", "sea"]', r"\[a\] change: 'where did .*' has no 'nowhere'"),
+        ("tokens", 'sentence = "map"\nchange = ["map", ""]', r"\[a\] change: the sentence has no tokens"),
         (
-            'step = "tokens"\nablate = ["layer:encoder.0"]\nanswer = 9',
+            "tokens",
+            'ablate = ["layer:encoder.0"]\nanswer = 9',
             r"\[a\] answer: there is no position 9: use 0 to 8",
         ),
-        ('step = "tokens"\nbreaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
+        ("tokens", 'breaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )
-def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
-    path = tmp_path / "other.toml"
-    path.write_text(f'[a]\ntitle = "A"\ntext = "a"\n{fields}\n')
+def test_a_lecture_of_another_model_is_refused(step, more, says, path):
+    path.write_text(written("a", step, more))
     with pytest.raises(InputError, match=says):
         suitable(QUESTION, str(path))
 
 
-def test_a_part_of_a_cell_that_a_step_has_not_is_passed_over(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(
-        "[every-stop]\nhead = 2\nrow = 8\ncolumn = 8\n"
-        + "".join(
-            f'[{name}]\ntitle = "A"\ntext = "a"\nstep = "{step}"\n'
-            for name, step in (
-                ("a", WEIGHTS),
-                ("b", "tokens"),
-                ("c", "output.logits"),
-                ("d", "vocabulary"),
-                ("e", "text"),
-            )
-        )
-    )
-    assert [stop.name for stop in suitable(QUESTION, str(path)).stops] == ["a", "b", "c", "d", "e"]
+def test_a_part_of_a_cell_that_a_step_has_not_is_passed_over(path):
+    steps = dict(zip("abcde", (WEIGHTS, "tokens", "output.logits", "vocabulary", "text"), strict=True))
+    path.write_text("[every-stop]\nhead = 2\nrow = 8\ncolumn = 8\n" + "".join(map(written, steps, steps.values())))
+    assert [stop.name for stop in suitable(QUESTION, str(path)).stops] == [*steps]
 
 
 def test_a_position_that_is_taken_out_is_said_without_a_place():
@@ -241,8 +236,7 @@ EDITED = (
 )
 
 
-def test_a_bookmark_keeps_edits_and_breaks(tmp_path):
-    path = tmp_path / "mine.toml"
+def test_a_bookmark_keeps_edits_and_breaks(path):
     edited = QUESTION.with_breaks("no-scale").with_edits(*EDITED, Set("embedding.output", np.ones(32)))
     stop = stop_at(edited, Position(WEIGHTS))
     assert kept(edited).count(None) == 1
@@ -256,10 +250,9 @@ def test_a_bookmark_keeps_edits_and_breaks(tmp_path):
     assert not np.array_equal(again.trace["output.logits"], QUESTION.trace["output.logits"])
 
 
-def test_a_bookmark_of_an_unchanged_model_is_unchanged_whatever_every_stop_of_its_lecture_changes(tmp_path):
-    path = tmp_path / "mine.toml"
+def test_a_bookmark_of_an_unchanged_model_is_unchanged_whatever_every_stop_of_its_lecture_changes(path):
     every = 'ablate = ["layer:encoder.0"]\nedits = ["embedding.output *= 2"]\nbreaks = ["no-scale"]\nnotes = "Slowly."'
-    path.write_text(f'[every-stop]\n{every}\n[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n')
+    path.write_text(f"[every-stop]\n{every}\n{written('a')}")
     with_stop(path, stop_at(QUESTION, Position(WEIGHTS)))
     of_file, bookmarked = suitable(QUESTION, str(path)).stops
     assert scenery(QUESTION, of_file, lambda _: None).after.edits
@@ -268,8 +261,7 @@ def test_a_bookmark_of_an_unchanged_model_is_unchanged_whatever_every_stop_of_it
 
 
 @pytest.mark.parametrize("model", ["question", "dates", "story"])
-def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
-    path = tmp_path / "all.toml"
+def test_every_stop_of_a_model_can_be_bookmarked(model, path):
     session = open_session(ModelOptions(model), None, None)
     stops = session.forward_stops[:40]
     for stop in stops:
@@ -292,8 +284,7 @@ def _of_features():
         (_of_features, "decoder.1.output.features"),
     ],
 )
-def test_a_bookmark_of_a_step_that_only_a_changed_model_has_leads_back_to_it(sessions, stop, tmp_path):
-    path = tmp_path / "mine.toml"
+def test_a_bookmark_of_a_step_that_only_a_changed_model_has_leads_back_to_it(sessions, stop, path):
     usual, changed = sessions()
     assert stop in changed.stops
     assert stop not in usual.stops
@@ -305,8 +296,7 @@ def test_a_bookmark_of_a_step_that_only_a_changed_model_has_leads_back_to_it(ses
     assert np.array_equal(shown.after.trace[stop], changed.trace[stop])
 
 
-async def test_the_loss_is_no_place_of_a_lecture_and_gradients_and_begin_words_are_said_to_be_left_out(tmp_path):
-    path = tmp_path / "mine.toml"
+async def test_the_loss_is_no_place_of_a_lecture_and_gradients_and_begin_words_are_said_to_be_left_out(path):
     async with exploring(WIDE, model="question", preferences=Preferences()) as explorer:
         await explorer.press("b", "b")
         assert explorer.stop == "loss"
@@ -323,9 +313,9 @@ async def test_the_loss_is_no_place_of_a_lecture_and_gradients_and_begin_words_a
         assert "; the begin and end words left out" in explorer.messages[-1]
 
 
-def test_a_lecture_that_is_full_takes_no_bookmark_and_stays_as_it_was(tmp_path):
-    path, stop = tmp_path / "mine.toml", Stop("a", "A", "a", "tokens")
-    path.write_text("".join(f'[a-{i}]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n' for i in range(500)))
+def test_a_lecture_that_is_full_takes_no_bookmark_and_stays_as_it_was(tmp_path, path):
+    stop = Stop("a", "A", "a", "tokens")
+    path.write_text("".join(written(f"a-{i}") for i in range(500)))
     before = path.read_bytes()
     with pytest.raises(InputError, match="the lecture is full, with 500 stops: begin another file"):
         with_stop(path, stop)
