@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -161,6 +162,17 @@ class Explorer:
     async def press(self, *keys: str) -> None:
         """Press keys, and wait until everything that they set off is done."""
         await self.keys(*keys)
+        await self.settled()
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Nothing is computed, until all is that was asked for meanwhile."""
+        held = threading.Event()
+        self.app.worker.between(lambda: held.wait(20))
+        try:
+            yield
+        finally:
+            held.set()
         await self.settled()
 
     async def settled(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import AsyncIterator
 
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
@@ -94,6 +95,18 @@ class Gate:
         await explorer.settled()
 
 
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(monkeypatch)
+
+
+@pytest.fixture
+async def explorer(gate: Gate) -> AsyncIterator[Explorer]:
+    """An explorer of a long input, which is computed when the gate is opened."""
+    async with exploring(NARROW, ids=token_ids(512)) as explorer:
+        yield explorer
+
+
 @pytest.mark.parametrize("count", [512, 4096])
 async def test_a_long_input_is_stepped_through_with_little_work_between_keys(count, monkeypatch: pytest.MonkeyPatch):
     async with exploring(WIDE, ids=token_ids(count), sizes={"d_ff": 64, "heads": 2}) as explorer:
@@ -107,25 +120,22 @@ async def test_a_long_input_is_stepped_through_with_little_work_between_keys(cou
         assert f" {count} × 8" in explorer.text
 
 
-async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        explorer.send(*["space"] * 9)
-        await explorer.until(gate.reached.is_set)
-        shown = []
-        pair = explorer.main.query_one(MatrixPair)
-        show = pair._show
-        monkeypatch.setattr(pair, "_show", lambda step, scene: (shown.append(step.view.name), show(step, scene)))
-        explorer.send(*["space"] * 5)
-        await explorer.handled()
-        await gate.open(explorer)
-        assert explorer.place[0] == 15
-        assert set(shown) == {explorer.stop}  # what comes later of it may draw it again
-        assert explorer.scene.view.name == explorer.stop
+async def test_stepping_while_it_computes_shows_the_last_stop_only(gate, explorer, monkeypatch):
+    explorer.send(*["space"] * 9)
+    await explorer.until(gate.reached.is_set)
+    shown = []
+    pair = explorer.main.query_one(MatrixPair)
+    show = pair._show
+    monkeypatch.setattr(pair, "_show", lambda step, scene: (shown.append(step.view.name), show(step, scene)))
+    explorer.send(*["space"] * 5)
+    await explorer.handled()
+    await gate.open(explorer)
+    assert explorer.place[0] == 15
+    assert set(shown) == {explorer.stop}  # what comes later of it may draw it again
+    assert explorer.scene.view.name == explorer.stop
 
 
-async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
+async def test_what_is_computed_is_said_until_it_is_done_or_ended(gate):
     async with exploring(WIDE, ids=token_ids(512), sizes={"layers": 2}) as explorer:
         await explorer.press("}", "}")
         before = explorer.position
@@ -154,52 +164,44 @@ async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: p
 
 
 @pytest.mark.parametrize("zoom", [(), ("z",)])
-async def test_a_narrow_screen_without_a_title_says_what_is_computed_too(zoom, monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.press(*zoom)
-        await gate.hold(explorer, "}", "}", "}")
-        await explorer.until(lambda: "esc ends" in explorer.text.rstrip().splitlines()[-1])
-        assert " computing " in explorer.text.rstrip().splitlines()[-1]
-        await gate.open(explorer)
-        await explorer.until(lambda: "esc ends" not in explorer.text)
+async def test_a_narrow_screen_without_a_title_says_what_is_computed_too(zoom, gate, explorer):
+    await explorer.press(*zoom)
+    await gate.hold(explorer, "}", "}", "}")
+    await explorer.until(lambda: "esc ends" in explorer.text.rstrip().splitlines()[-1])
+    assert " computing " in explorer.text.rstrip().splitlines()[-1]
+    await gate.open(explorer)
+    await explorer.until(lambda: "esc ends" not in explorer.text)
 
 
-async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await gate.hold(explorer, "}", "}", "}")
-        await explorer.keys("v")
-        await gate.open(explorer)
-        assert explorer.stop == "vocabulary"
-        assert explorer.parts.explored.step is None
+async def test_going_back_to_words_while_it_computes_stays_there(gate, explorer):
+    await gate.hold(explorer, "}", "}", "}")
+    await explorer.keys("v")
+    await gate.open(explorer)
+    assert explorer.stop == "vocabulary"
+    assert explorer.parts.explored.step is None
 
 
-async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await gate.hold(explorer, "}", "}", "}")
-        await explorer.keys("/")
-        await explorer.write("the shore")
-        await explorer.keys("enter")
-        await gate.open(explorer)
-        assert explorer.session.trace.program.shape("tokens") == (2,)
-        assert explorer.scene.view.rows.size == 2
-        await explorer.press("u")
-        assert explorer.scene.view.rows.size == 512
+async def test_the_sentence_is_changed_while_it_computes(gate, explorer):
+    await gate.hold(explorer, "}", "}", "}")
+    await explorer.keys("/")
+    await explorer.write("the shore")
+    await explorer.keys("enter")
+    await gate.open(explorer)
+    assert explorer.session.trace.program.shape("tokens") == (2,)
+    assert explorer.scene.view.rows.size == 2
+    await explorer.press("u")
+    assert explorer.scene.view.rows.size == 512
 
 
-async def test_keys_of_every_kind_while_it_computes_break_nothing(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.press("}", "}")
-        await explorer.keys("}")
-        for key in ("down", "right", "]", "c", "m", "5", "enter", "escape", "}", "4", "w", "y", "Y", "2", "down", "u"):
-            await explorer.keys(key)
-        for key in ("e", "x", "?", ",", "/", "t"):
-            await explorer.keys(key, "escape")
-        await gate.open(explorer)
-        assert explorer.app.is_running
+async def test_keys_of_every_kind_while_it_computes_break_nothing(gate, explorer):
+    await explorer.press("}", "}")
+    await explorer.keys("}")
+    for key in ("down", "right", "]", "c", "m", "5", "enter", "escape", "}", "4", "w", "y", "Y", "2", "down", "u"):
+        await explorer.keys(key)
+    for key in ("e", "x", "?", ",", "/", "t"):
+        await explorer.keys(key, "escape")
+    await gate.open(explorer)
+    assert explorer.app.is_running
 
 
 async def test_quitting_while_it_computes_ends_its_thread():

@@ -202,11 +202,7 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, path):
         ("tokens", 'sentence = "who ?"\nablate = ["position:2"]', r"\[a\] ablate: .* no position 2: use 0 to 1"),
         ("tokens", 'change = ["nowhere", "sea"]', r"\[a\] change: 'where did .*' has no 'nowhere'"),
         ("tokens", 'sentence = "map"\nchange = ["map", ""]', r"\[a\] change: the sentence has no tokens"),
-        (
-            "tokens",
-            'ablate = ["layer:encoder.0"]\nanswer = 9',
-            r"\[a\] answer: there is no position 9: use 0 to 8",
-        ),
+        ("tokens", 'ablate = ["layer:encoder.0"]\nanswer = 9', r"\[a\] answer: there is no position 9: use 0 to 8"),
         ("tokens", 'breaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )

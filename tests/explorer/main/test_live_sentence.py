@@ -111,19 +111,16 @@ async def test_an_older_pass_that_comes_late_never_shows(monkeypatch):
 
 
 async def test_what_is_not_ready_is_dimmed_and_letters_do_not_wait():
-    held = threading.Event()
     async with exploring(WIDE, session=MODELS["heads"](), whole=None) as explorer:
         await explorer.go("encoder.5.self_attention.weights")
         await explorer.press("slash")
         matrix = explorer.scene.view
-        explorer.app.worker.between(lambda: held.wait(20))
-        await explorer.keys("x", "y")
-        assert explorer.app.screen.query_one("Input").value == f"{LONG}xy"
-        await explorer.until(lambda: explorer.main.query_one("#pair").has_class(STALE))
-        assert explorer.session.text == f"{LONG}xy"
-        assert explorer.parts.explored.step is None
-        held.set()
-        await explorer.settled()
+        async with explorer.waiting():
+            await explorer.keys("x", "y")
+            assert explorer.app.screen.query_one("Input").value == f"{LONG}xy"
+            await explorer.until(lambda: explorer.main.query_one("#pair").has_class(STALE))
+            assert explorer.session.text == f"{LONG}xy"
+            assert explorer.parts.explored.step is None
         assert not explorer.main.query(f".{STALE}")
         assert explorer.scene.view is not matrix
         assert any(line.endswith("! xy?") for line in lines_of(explorer))
@@ -151,19 +148,16 @@ async def test_arcs_follow_every_letter():
 
 
 async def test_arcs_that_are_late_stay_as_they_were_dimmed():
-    held = threading.Event()
     async with exploring(MEDIUM, session=MODELS["heads"](), at="encoder.5.self_attention.weights") as explorer:
         await explorer.press("Q", "slash")
         arcs = explorer.app.screen_stack[-2]
-        explorer.app.worker.between(lambda: held.wait(20))
-        text = " ".join(LONG.split()[:24])
-        await explorer.write(text)
-        await explorer.until(lambda: arcs.session.text == text)
-        assert arcs.weights is None
-        assert arcs.query_one("#overview-content").has_class(STALE)
-        assert arcs.arcs.extent == (32, 1)
-        held.set()
-        await explorer.settled()
+        async with explorer.waiting():
+            text = " ".join(LONG.split()[:24])
+            await explorer.write(text)
+            await explorer.until(lambda: arcs.session.text == text)
+            assert arcs.weights is None
+            assert arcs.query_one("#overview-content").has_class(STALE)
+            assert arcs.arcs.extent == (32, 1)
         assert not arcs.query_one("#overview-content").has_class(STALE)
         assert arcs.arcs.extent == (24, 1)
 

@@ -69,9 +69,7 @@ def test_the_first_band_computes_what_it_shows_alone(computed: list[str]) -> Non
     assert {name.split(".")[1] for name in outside_embedding(computed)} == {"0"}
 
 
-async def test_the_first_band_is_drawn_before_a_layer_is_computed(
-    computed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_first_band_is_drawn_before_a_layer_is_computed(computed: list[str], monkeypatch) -> None:
     there: list[tuple[int, list[str]]] = []
     show = WholePane.show_scene
 

@@ -44,14 +44,8 @@ WALKS = {
         "ctrl+p",
         *"lens",
         "down",
-        "escape",
-        "W",
-        "escape",
-        "B",
-        "down",
-        "escape",
-        ":",
-        "e",
+        *("escape", "W", "escape", "B", "down", "escape"),
+        *":e",
     ],
 }
 
@@ -97,9 +91,7 @@ class Written:
 
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("size", [WIDE, NARROW, SMALL], ids=str)
-async def test_every_screen_is_the_one_that_textual_composes(
-    walk: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_every_screen_is_the_one_that_textual_composes(walk: str, size: tuple[int, int], monkeypatch) -> None:
     written = Written(monkeypatch)
     async with exploring(size, whole=None, text="the cat sat on the mat") as explorer:
         for key in WALKS[walk]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,14 +36,7 @@ from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.session import Session
 
-DRAWING = {
-    HeatMap: "render_line",
-    Legend: "render_line",
-    HeadThumbnails: "render_line",
-    SentencePane: "render_line",
-    ChartPane: "render_line",
-    WholePane: "render_line",
-}
+MISTAKE = "the program made a mistake (RuntimeError): please report it; a report is in"
 
 
 def failing(error: Exception):
@@ -79,15 +73,13 @@ async def told(explorer: Explorer, widget: type[Widget]) -> str:
 
 async def test_the_program_goes_on_where_a_widget_cannot_be_drawn(monkeypatch, tmp_path: Path):
     async with exploring_what_fails(WIDE) as explorer:
-        for widget, drawing in DRAWING.items():
+        for widget in (HeatMap, Legend, HeadThumbnails, SentencePane, ChartPane, WholePane):
             await explorer.press(*["0"] * (widget is WholePane))
             await explorer.go("encoder.0.self_attention.weights")
             with monkeypatch.context() as broken:
-                broken.setattr(widget, drawing, failing(RuntimeError("secret of the user")))
+                broken.setattr(widget, "render_line", failing(RuntimeError("secret of the user")))
                 said = await told(explorer, widget)
-            assert (
-                "cannot be drawn: the program made a mistake (RuntimeError): please report it; a report is in" in said
-            )
+            assert f"cannot be drawn: {MISTAKE}" in said
             assert "the rest goes on: go to another step, or leave with esc or q" in said
             assert "secret" not in said
             assert "\n" not in said
@@ -180,7 +172,7 @@ async def failed(explorer: Explorer, tmp_path: Path) -> str:
     told, messages = explorer.app.failures.told, explorer.app.messages
     await explorer.until(lambda: any(said in messages.text for said in told.values()))
     (said,) = told.values()
-    assert "the program made a mistake (RuntimeError): please report it; a report is in" in said
+    assert MISTAKE in said
     assert "secret" not in said
     assert reports(tmp_path) == 1
     told.clear()
@@ -265,8 +257,7 @@ async def test_a_key_of_the_main_screen_that_cannot_be_done_loses_nothing(monkey
 SAID = "cannot be drawn: the program made a mistake"
 
 
-def fail(*_: object, **__: object) -> None:
-    raise ValueError("zip() argument 2 is shorter than argument 1")
+fail = failing(ValueError("zip() argument 2 is shorter than argument 1"))
 
 
 async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,24 +311,15 @@ def opened(folder: Path) -> Session:
     return session
 
 
-def cut(path: Path) -> None:
-    os.truncate(path, 3000)
-
-
 def written_over(path: Path) -> None:
     with path.open("r+b") as file:
         file.write(b"\x00" * 100)
     os.utime(path, ns=(1, 1))
 
 
-def replaced(path: Path) -> None:
-    other = path.with_name("other")
-    other.write_bytes(b"something else")
-    other.replace(path)
-
-
 @pytest.mark.parametrize(
-    ("change", "said"), [(cut, "cut while it was open"), (written_over, "written to while it was open")]
+    ("change", "said"),
+    [(partial(os.truncate, length=3000), "cut while it was open"), (written_over, "written to while it was open")],
 )
 async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, said, tmp_path: Path):
     folder = tmp_path / "model"
@@ -365,9 +347,11 @@ async def test_the_explorer_says_so_and_stays_where_everything_is_read(change, s
         assert explorer.stop in explorer.session.stops
 
 
-@pytest.mark.parametrize("change", [replaced, Path.unlink])
-async def test_another_file_under_its_name_or_none_changes_nothing(change: Callable[[Path], None], tmp_path: Path):
+@pytest.mark.parametrize("other", [b"something else", None])
+async def test_another_file_under_its_name_or_none_changes_nothing(other: bytes | None, tmp_path: Path):
     session = opened(tmp_path / "model")
-    change(tmp_path / "model" / "model.safetensors")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    if other is not None:
+        (tmp_path / "model" / "model.safetensors").write_bytes(other)
     async with exploring(WIDE, session=session, whole=True, at="output.probabilities") as explorer:
         assert "model.safetensors" not in explorer.app.messages.text

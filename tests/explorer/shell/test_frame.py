@@ -117,11 +117,7 @@ WRITTEN: dict[str, tuple[list[Line], list[Line], str]] = {
     "several columns": ([], [WIDE_TEXT], "\x1b[1;1H日本\x1b[1;5Hab"),
     "several columns that are there": ([WIDE_TEXT], [WIDE_TEXT], ""),
     "one for several columns": ([WIDE_TEXT], [[("x", PLAIN), ("   ab", PLAIN)]], "\x1b[1;1Hx   "),
-    "the place behind a wide one": (
-        [],
-        [[("x日", RED), ("ab", RED)]],
-        "\x1b[31;44m\x1b[1;1Hx日\x1b[1;4Hab\x1b[0m",
-    ),
+    "the place behind a wide one": ([], [[("x日", RED), ("ab", RED)]], "\x1b[31;44m\x1b[1;1Hx日\x1b[1;4Hab\x1b[0m"),
     "a wide one first": ([], [[("日", RED), ("ab", RED)]], "\x1b[31;44m\x1b[1;1H日\x1b[1;3Hab\x1b[0m"),
     "the same look together, and blanks with what is beside them": (
         [],
@@ -150,11 +146,7 @@ WRITTEN: dict[str, tuple[list[Line], list[Line], str]] = {
     ),
     "few cells where a move is longer": ([WORLD], [[("HellO worlD", PLAIN)]], "\x1b[1;1HHellO\x1b[5CD"),
     "a move where as many cells are as long": ([WORLD], [[("Hello-world", PLAIN)]], "\x1b[1;1HH\x1b[4C-"),
-    "the place behind the last column": (
-        [],
-        [[("ab", PLAIN)], [("cd", PLAIN)]],
-        "\x1b[1;1Hab\x1b[2;1Hcd",
-    ),
+    "the place behind the last column": ([], [[("ab", PLAIN)], [("cd", PLAIN)]], "\x1b[1;1Hab\x1b[2;1Hcd"),
     "one down and back": (
         [BLANK] * 12,
         [BLANK] * 10 + [[(" " * 10 + "ab" + " " * 8, PLAIN)]] * 2,
@@ -308,9 +300,7 @@ async def test_the_terminal_shows_what_it_would_show_if_all_was_written(sent: Wr
             assert sent.terminal.cells == sent.plain.cells
 
 
-async def test_what_is_drawn_for_a_size_that_the_terminal_has_no_more_is_not_taken_for_shown(
-    sent: Written, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_drawn_for_a_size_that_the_terminal_has_no_more_is_not_taken_for_shown(sent, monkeypatch) -> None:
     """As where it was made smaller while the program was stopped: lines below its last are all put there."""
     async with exploring(WIDE) as explorer:
         app, screen = explorer.app, update_of(strips_of(explorer.app))

@@ -166,9 +166,7 @@ def test_keys_are_pressed_once_for_a_page_in_light_and_dark(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(("theme", "page"), [("light", "light"), ("solarized-light", "light"), ("nord", "dark")])
-def test_what_is_around_a_screen_is_as_light_as_the_screen(
-    session: Session, tmp_path: Path, theme: str, page: str
-) -> None:
+def test_what_is_around_a_screen_is_as_light_as_the_screen(session: Session, tmp_path, theme: str, page: str) -> None:
     shots, form = list[Shot](), Page(tmp_path / "walk.html", "")
     assert record_keys(session, parse_keys("space"), SIZE, theme, shots.append) == 0
     for shot in shots:

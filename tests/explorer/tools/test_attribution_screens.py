@@ -97,9 +97,7 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         await explorer.leave()
 
 
-async def test_integrated_gradients_that_miss_what_they_should_sum_to_are_not_said_to_sum_to_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_integrated_gradients_that_miss_what_they_should_sum_to_are_not_said_to_sum_to_it(monkeypatch) -> None:
     def missed(*args: Any, **settings: Any) -> InputAttribution:
         found = integrated_gradients(*args, **settings)
         return replace(found, cells=found.cells * 5)

@@ -127,9 +127,7 @@ async def test_where_a_layer_is_on_the_way_one_is_led_back_to_what_both_graphs_h
         assert [node.kind for node in screen.way] == ["logit"]
 
 
-async def test_neurons_that_cannot_be_had_or_are_ended_by_esc_leave_the_graph_of_layers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_neurons_that_cannot_be_had_or_are_ended_by_esc_leave_the_graph_of_layers(monkeypatch) -> None:
     def failing(*_: object, **__: object) -> Graph:
         raise InputError("it takes more memory than there is")
 

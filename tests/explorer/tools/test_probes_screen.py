@@ -56,9 +56,7 @@ async def test_every_layer_and_position_scores_as_in_the_library(file: Path, tmp
             await complete(explorer)
 
 
-async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_and_is_written(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_and_is_written(file, tmp_path) -> None:
     (tmp_path / "a.tsv").write_text("one", encoding="utf-8")
     (tmp_path / "b.tsv").write_text("no tab\nhere", encoding="utf-8")
     (tmp_path / "c.jsonl").write_text('{"text": "x"}\n', encoding="utf-8")
@@ -87,9 +85,7 @@ async def test_what_is_no_file_is_refused_and_a_cell_says_its_score_and_words_an
 
 
 @pytest.mark.parametrize(("size", "model"), [(SMALL, "story"), (NARROW, "encoder"), (NARROW, "encoder-decoder")])
-async def test_it_is_drawn_at_every_size_of_every_model_that_reads(
-    size: tuple[int, int], model: str, tmp_path: Path
-) -> None:
+async def test_it_is_drawn_at_every_size_of_every_model_that_reads(size: tuple[int, int], model: str, tmp_path) -> None:
     path = tmp_path / "n.csv"
     words = ("the", "waves", "shore")
     lines = [f"{a} {b},{i}.5" for i, (a, b) in enumerate((a, b) for a in words for b in words)]

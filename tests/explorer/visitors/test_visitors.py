@@ -27,18 +27,8 @@ OF_FILES = {
 
 MODULES = {"os", "shutil", "tempfile", "glob", "io", "mmap", "subprocess"}
 NOT_OF_FILES = {
-    "BytesIO",
-    "StringIO",
-    "environ",
-    "cpu_count",
-    "getpid",
-    "read",
-    "killpg",
-    "sysconf",
-    "fspath",
-    "sep",
-    "linesep",
-}
+    "BytesIO", "StringIO", "environ", "cpu_count", "getpid", "read", "killpg", "sysconf", "fspath", "sep", "linesep",
+}  # fmt: skip
 OF_NUMPY = {"load", "save", "savez", "savez_compressed", "savetxt", "loadtxt", "genfromtxt", "fromfile", "memmap"}
 GATED = {"expanded", "meant", "path_of", "may_open"}
 """Functions that ask the gate about a path which somebody wrote."""

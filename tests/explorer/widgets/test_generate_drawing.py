@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -23,10 +24,6 @@ from tui_transformer.text.display import cells
 from tui_transformer.views.numbers import share_bar
 
 
-def text_of(tokens: list[str], width: int) -> list[str]:
-    return ["".join(part.text for part in line) for line in token_lines(tokens, width)]
-
-
 def drawn(picture: CachePicture, width: int, height: int = 20) -> list[str]:
     return ["".join(run.text for run in line).rstrip() for line in cache_lines(picture, width, height)]
 
@@ -41,7 +38,7 @@ def drawn(picture: CachePicture, width: int, height: int = 20) -> list[str]:
     ids=["between words", "a wide token", "a newline"],
 )
 def test_tokens_are_broken_between_words_where_they_are_wide_and_behind_newlines(tokens, width, lines):
-    assert text_of(tokens, width) == lines
+    assert ["".join(part.text for part in line) for line in token_lines(tokens, width)] == lines
 
 
 @pytest.mark.parametrize("tokens", [["漢字", " ab", "🙂"], ["\x1b[31m", "", " x"], ["e\u0301", "\u202e", "abc def"]])
@@ -54,8 +51,8 @@ def test_no_line_is_wider_than_asked_and_no_token_is_lost(tokens: list[str]):
 
 
 def test_a_bar_is_as_long_as_its_share():
-    bars = [share_bar(share, 4) for share in (0, 1, 0.5, 1e-9, 0.28)]
-    assert bars == ["    ", "████", "██  ", "▏   ", "█▏  "]
+    bars = [share_bar(share, 4) for share in (0, 1, 0.5, 1e-9, 0.28, math.nan, math.inf)]
+    assert bars == ["    ", "████", "██  ", "▏   ", "█▏  ", "    ", "████"]
 
 
 GROUPED = CachePicture(((0, 1), (2, 3)), ("The", " cat", " sat", " on"), computed=1, limit=64)

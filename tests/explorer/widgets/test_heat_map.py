@@ -113,9 +113,7 @@ async def test_what_is_masked_is_not_beyond_the_scale_and_what_is_infinite_is(fa
             assert size == 80 or "inf ▲" in text.replace("inf▲", "inf ▲")
 
 
-async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_matrix_reaches(
-    screen_text,
-) -> None:
+async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_matrix_reaches(screen_text) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "right", "l", "j", "h", "k")

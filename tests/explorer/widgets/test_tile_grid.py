@@ -25,9 +25,7 @@ from tui_transformer.views.view import Scale
         (1, 1, (1, 1), 9),
     ],
 )
-def test_tiles_are_as_large_as_all_of_them_fit(
-    count: int, columns: int | None, size: tuple[int, int], side: int
-) -> None:
+def test_tiles_are_as_large_as_all_of_them_fit(count, columns, size, side) -> None:
     grid = choose_grid(count, columns, Size(*size), 4 if columns else 0, None)
     assert grid.cell_width == side + 1
     assert columns or grid.virtual_size.width <= max(size[0], grid.gutter + grid.cell_width)
@@ -75,16 +73,7 @@ class GridApp(App[None]):
         self.chosen.append(event.index)
 
 
-PATHS = (
-    ("l", 1),
-    ("hj", 20),
-    ("lh", 20),
-    ("kk", 0),
-    (["end"], 19),
-    (["l"], 19),
-    (["home", "G"], 180),
-    (["end"], 199),
-)
+PATHS = (("l", 1), ("hj", 20), ("lh", 20), ("kk", 0), (["end"], 19), (["l"], 19), (["home", "G"], 180), (["end"], 199))
 """Keys, each after those before, and the tile that they lead to."""
 
 
@@ -238,9 +227,7 @@ async def test_two_rows_share_a_line_in_their_own_colours() -> None:
 
 
 @pytest.mark.parametrize("scale", [UNIT, Scale("diverging", -1.0, 1.0)])
-async def test_without_colour_glyphs_stand_for_values(
-    scale: Scale, screen_text, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_colour_glyphs_stand_for_values(scale: Scale, screen_text, monkeypatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = HeadsApp(1, scale=scale)
     app.tiles = [np.array([[1.0, 0.0, -np.inf], [0.1, 0.0, -np.inf], [scale.low, 0.4, 0.0]])]

@@ -37,9 +37,7 @@ def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:
     return [(name, re.split(" {2,}", numbers), len(right) - len(left)) for name, numbers, left, right in lines]
 
 
-async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_table_lists_every_head_by_its_effect_which_is_not_computed_again(monkeypatch) -> None:
     async with exploring(WIDE, **GPT2) as explorer:
         await complete(explorer, "A")
         trace = explorer.session.trace

@@ -94,11 +94,8 @@ async def test_each_step_writes_the_token_that_the_library_writes_of_a_distribut
 async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_hand_is_undone():
     async with exploring(WIDE, model="decoder") as explorer:
         # opened in the explorer at the probabilities of the next token; keys wait for the prompt to be read
-        held = threading.Event()
-        explorer.app.worker.between(lambda: held.wait(20))
-        await explorer.keys("W", "space", "space", "E")
-        held.set()
-        await explorer.settled()
+        async with explorer.waiting():
+            await explorer.keys("W", "space", "space", "E")
         assert explorer.session.encoding.ids == greedy(2)
         assert explorer.stop == "output.probabilities"
         assert explorer.position.place.row == 9
@@ -119,21 +116,15 @@ async def test_the_text_opens_in_the_explorer_and_another_prompt_or_a_token_by_h
         await explorer.press("left")
         assert "chosen by hand" in explorer.text
         # moving in the list before it has come moves in the one that comes
-        held.clear()
-        explorer.app.worker.between(lambda: held.wait(20))
-        await explorer.keys("right", "left", "down", "down")
-        held.set()
-        await explorer.settled()
+        async with explorer.waiting():
+            await explorer.keys("right", "left", "down", "down")
         tokens = explorer.app.screen.query_one(LineList)
         assert tokens.cursor == 4
         await explorer.press("right")
         assert tokens.cursor == 0
         # also where they are pressed ahead, behind keys that wait for a token
-        held.clear()
-        explorer.app.worker.between(lambda: held.wait(20))
-        await explorer.keys("space", "left", "left", "down", "down")
-        held.set()
-        await explorer.settled()
+        async with explorer.waiting():
+            await explorer.keys("space", "left", "left", "down", "down")
         assert (tokens.cursor, len(written(explorer))) == (4, len(text) + 1)
         await explorer.press("u")
         assert written(explorer) == greedy(3)
@@ -240,9 +231,7 @@ async def test_an_encoder_decoder_shows_its_source_and_grows_its_target_from_the
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"COLORTERM": "", "TERM": "xterm"}])
-async def test_every_size_shows_the_text_the_tokens_and_the_cache_without_colour_and_in_16(
-    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
-):
+async def test_every_size_shows_the_text_the_tokens_and_the_cache_without_colour_and_in_16(variables, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     async with exploring(WIDE, model="decoder") as explorer:

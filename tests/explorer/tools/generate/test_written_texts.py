@@ -109,9 +109,7 @@ FOLDERS: dict[str, Callable[[Path], Session]] = {
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-async def test_the_line_writes_what_is_shown_of_a_folder(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_line_writes_what_is_shown_of_a_folder(name: str, tmp_path, capsys) -> None:
     async with exploring(NARROW, session=FOLDERS[name](tmp_path / "model")) as explorer:
         await explorer.press("W")
         await (set_top_k(explorer, "0") if FOLDERS[name] is drawing else explorer.press("comma", "enter"))

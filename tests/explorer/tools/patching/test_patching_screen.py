@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,9 +193,7 @@ async def test_paths_have_the_numbers_of_the_library_patched_and_estimated() -> 
         assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.context", 1)
 
 
-async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_the_table(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_the_table(capsys) -> None:
     async with exploring(NARROW, model="story", text="The fox found a crow") as explorer:
         table = await paths_of(explorer, await opened(explorer))
         assert table.estimates is None
@@ -260,9 +257,7 @@ async def test_the_line_makes_the_same_table(name: str, capsys: pytest.CaptureFi
     assert places(of_shell(line, capsys), metric) == pytest.approx(shown, abs=1e-6)
 
 
-async def test_the_line_has_the_file_of_the_vocabulary_and_what_unknown_words_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_line_has_the_file_of_the_vocabulary_and_what_unknown_words_are(tmp_path, monkeypatch, capsys):
     file = tmp_path / "words" / "own.txt"
     file.parent.mkdir()
     file.write_text("[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\nsat\nmat\n")
