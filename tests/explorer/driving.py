@@ -40,6 +40,7 @@ PATIENCE = float(os.environ.get("PATIENCE", 60.0))
 TOOLS = (*(name for each in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)$", each.action)), "vocabulary")
 """What the main screen opens; the vocabulary by the action that shows it."""
 
+WEIGHTS = "encoder.0.self_attention.weights"
 WIDE, MEDIUM, NARROW, SMALL = (160, 45), (100, 30), (80, 24), (40, 12)
 
 

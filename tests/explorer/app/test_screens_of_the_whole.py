@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 
 from tui_transformer.errors import UsageError
@@ -20,7 +20,6 @@ from tui_transformer.guide.texts import tour
 
 SMALLER = (MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1))
 LARGER = (120, 36)
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, WEIGHTS, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.engine.changes import Scale, Set
@@ -23,7 +23,6 @@ from tui_transformer.session.session import LOSS, VOCABULARY
 from tui_transformer.views.step_view import Place
 
 SIZES = {"sizes": {"d_model": 8, "heads": 2, "d_ff": 16}}
-WEIGHTS = "encoder.0.self_attention.weights"
 SCALED = "encoder.0.self_attention.scaled"
 CLASSIFIER = str(REFERENCES.parent / "classifiers" / "opt")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import resvg_py
-from driving import NARROW, SMALL, WIDE, exploring
+from driving import NARROW, SMALL, WEIGHTS, WIDE, exploring
 
 from tui_transformer.diagnosis import Input, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
@@ -15,8 +15,6 @@ from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.session.edit_format import changes
 from tui_transformer.session.view_state import BEFORE, Measure
 from tui_transformer.views.chart_data import charts_for
-
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 def chart_text(explorer) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from driving import WIDE, exploring
+from driving import WEIGHTS, WIDE, exploring
 
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.explorer.run import open_session
@@ -15,13 +15,12 @@ from tui_transformer.session.step_scene import without_hidden
 from tui_transformer.session.view_state import Overlay
 from tui_transformer.views.step_view import view_of
 
-WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"
+SCALED = "encoder.0.self_attention.scaled"
 TEXT = "[CLS] the waves crashed [SEP]"
 
 
 @pytest.fixture
 def words(tmp_path) -> str:
-    """A vocabulary."""
     path = tmp_path / "words.txt"
     path.write_text("[UNK] [PAD] [CLS] [SEP] the waves crashed")
     return str(path)

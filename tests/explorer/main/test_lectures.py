@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import NARROW, WIDE, exploring
+from driving import NARROW, WEIGHTS, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.engine.changes import Add, Scale, Set
@@ -23,7 +23,6 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.tour_stop import base_of, doing, scenery, suitable
 from tui_transformer.views.step_view import Place
 
-WEIGHTS = "encoder.0.self_attention.weights"
 QUESTION = open_session(ModelOptions("question"), None, None)
 
 

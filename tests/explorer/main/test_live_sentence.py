@@ -6,7 +6,7 @@ import re
 import threading
 
 import numpy as np
-from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, exploring
 
 from tests.explorer.walks.models import LONG, MODELS
 from tui_transformer.explorer.run import open_session
@@ -21,8 +21,6 @@ from tui_transformer.session.answer_summary import answer
 from tui_transformer.session.pane_fit import lines_edited
 from tui_transformer.session.sentences import SOURCE
 from tui_transformer.session.view_state import Size
-
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 def lines_of(explorer) -> list[str]:

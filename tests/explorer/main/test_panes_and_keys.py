@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 from textual.geometry import Size
 
@@ -15,8 +15,6 @@ from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.session.pane_fit import NARROW_MOST, given_way, layout_of, lines_below
-
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 async def typed(explorer, *keys: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from driving import NARROW, WIDE, exploring
+from driving import NARROW, WEIGHTS, WIDE, exploring
 from textual._compositor import Compositor, ReflowResult
 from textual.geometry import Size
 from textual.widget import Widget
@@ -104,7 +104,6 @@ def test_a_picture_of_many_columns_is_the_largest_of_its_neighbours_in_every_hea
     assert computed
 
 
-WEIGHTS = "encoder.0.self_attention.weights"
 TWO_LAYERS = {"layers": 2, "heads": 4}
 
 

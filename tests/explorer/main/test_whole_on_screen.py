@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer import Model
@@ -34,7 +34,6 @@ from tui_transformer.session.whole.names import symbol
 from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.whole import bands
 
-WEIGHTS = "encoder.0.self_attention.weights"
 QUERY = "encoder.0.self_attention.query"
 LARGE = (120, 36)
 BANDS = ("From words to vectors", "Self-attention · layer 0", "Feed-forward · layer 0", "Answer")

@@ -52,7 +52,6 @@ WALKS = {
 
 @contextmanager
 def as_textual_does() -> Iterator[None]:
-    """Compose as Textual does."""
     ours = {(kind, name): getattr(kind, name) for kind, name in compositor.USUAL}
     for (kind, name), usual in compositor.USUAL.items():
         setattr(kind, name, usual)

@@ -172,8 +172,10 @@ async def test_control_characters_are_shown_harmlessly_and_kept(open_screen, scr
         assert pilot.app.result == "\u0301e\u0301\ufe0f"
 
 
-@pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_everything_is_seen_at_every_size(open_screen, screen_text, theme):
+@pytest.mark.parametrize(("theme", "colors"), [("tui-dark", True), ("tui-light", True), ("tui-dark", False)])
+async def test_everything_is_seen_at_every_size(open_screen, screen_text, theme, colors, monkeypatch):
+    if not colors:
+        monkeypatch.setenv("NO_COLOR", "1")
     screen = partial(PromptScreen, "Vocabulary", suggestions=WORDS, check=only_waves)
     async with open_screen(screen(), theme=theme) as pilot:
         for size in [(160, 45), (80, 24), (40, 12)]:
@@ -192,13 +194,6 @@ async def test_a_small_terminal_is_no_mistake(open_screen, screen_text):
             await pilot.press("d")
         assert "ddd" in screen_text(pilot.app)
         assert pilot.app.screen.query_one(Input).has_focus
-
-
-async def test_without_colour(open_screen, shows, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS, check=only_waves)) as pilot:
-        await pilot.press("d", "enter")
-        await shows(pilot.app, "no vocabulary")
 
 
 async def test_the_sentence_is_edited_in_its_place():

@@ -318,7 +318,6 @@ SENTENCE = "Where did the old sailor hide the map of the island?"
 
 
 async def keys(explorer: Explorer, sent: Written, *pressed: str) -> list[int]:
-    """Bytes of each key."""
     counts = []
     for key in pressed:
         sent.bytes = 0

@@ -33,8 +33,6 @@ class Circle:
 
 
 class Small(App[None]):
-    """An app that collects."""
-
     def __init__(self) -> None:
         super().__init__()
         self.in_turn = InTurn(self, super().on_event)

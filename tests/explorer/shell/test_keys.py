@@ -45,7 +45,6 @@ def nodes() -> Iterator[type[DOMNode]]:
 
 @cache
 def declared() -> list[tuple[str, str, str]]:
-    """Every screen, key and meaning."""
     bindings = [(node, binding) for node in nodes() for binding in vars(node).get("BINDINGS", ())]
     assert all(isinstance(binding, Binding) and binding.id for _, binding in bindings)
     return [(node.__name__, key, binding.id) for node, binding in bindings for key in binding.key.split(",")]

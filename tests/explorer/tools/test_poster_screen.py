@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.report.poster import poster_text
-
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 async def opened(explorer) -> None:

@@ -247,8 +247,6 @@ async def test_the_corner_between_bars_has_the_ground_of_the_theme():
 
 
 class Words(App[None]):
-    """The pane of words, alone."""
-
     def compose(self) -> ComposeResult:
         yield TextPane(id="text")
 

@@ -35,6 +35,11 @@ def test_cells_take_the_room_that_there_is_and_leave_numbers_out_where_there_is_
     assert grid_of(11, 24, 80, 15).cell_width == 3
     assert grid_of(8, 128, 160, 40).cell_width == NARROW
     assert grid_of(8, 128, 160, 40, cell_width=9).cell_width == 9, "as wanted"
+    assert grid_of(3, 100, 50, 10, cell_width=9).scroll_to_show((0, 50), Offset(0, 0), Size(50, 10)).x % 9 == 0
+    # labels are no cell
+    grid = grid_of(8, 8, 80, 24)
+    assert grid.cell_at(Offset(grid.gutter, 0), Offset(0, 0)) is None
+    assert grid.cell_at(Offset(0, 3), Offset(0, 0)) is None
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (10, 10), (8, 128), (4096, 4096)])
@@ -45,17 +50,6 @@ def test_every_cell_can_be_scrolled_into_view(shape: tuple[int, int]) -> None:
             scroll = grid.scroll_to_show(cell, Offset(0, 0), Size(*size))
             assert all(at in seen for at, seen in zip(cell, grid.visible(scroll, Size(*size)), strict=True)), size
             assert grid.cell_at(grid.cell_region(cell, scroll).offset, scroll) == cell, size
-
-
-def test_scrolling_right_starts_with_a_whole_cell() -> None:
-    grid = grid_of(3, 100, 50, 10, cell_width=9)
-    assert grid.scroll_to_show((0, 50), Offset(0, 0), Size(50, 10)).x % 9 == 0
-
-
-def test_labels_are_no_cell() -> None:
-    grid = grid_of(8, 8, 80, 24)
-    assert grid.cell_at(Offset(grid.gutter, 0), Offset(0, 0)) is None
-    assert grid.cell_at(Offset(0, 3), Offset(0, 0)) is None
 
 
 # Lines of cells
@@ -119,22 +113,29 @@ def test_every_row_has_its_own_cells_in_whatever_order_they_are_drawn() -> None:
 
 
 UNIT = Scale("sequential", 0.0, 1.0)
-SIGNED = Scale("diverging", -4.0, 4.0)
+SIGNED, SMALL = Scale("diverging", -4.0, 4.0), Scale("diverging", -0.0005, 0.0005)
 
 
-def test_two_decimals_without_a_leading_zero() -> None:
-    texts = map(number_format(SIGNED, 5, integer=False), (0.72, 0.004, 0.0, 1.0, -1.2345, -0.001))
-    assert [*texts] == [".72", ".00", "0", "1.00", "−1.23", ".00"]
-
-
-def test_decimals_give_way_to_the_width_which_exact_numbers_fill() -> None:
-    assert number_format(SIGNED, 4, integer=False)(-1.27) == "−1.3"
-    assert number_format(UNIT, 7, integer=False, exact=True)(0.123456) == ".12346"
-    # small scales have exponents, and integers no decimals
-    small = number_format(Scale("diverging", -0.0005, 0.0005), 5, integer=False)
-    assert [*map(small, (0.00031, -0.00031, 3e-300, 0.0, math.inf))] == ["3e-4", "−3e-4", "0", "0", "inf"]
-    whole = number_format(Scale("sequential", 0, 30522), 5, integer=True)
-    assert [*map(whole, (2003, -0.3))] == ["2003", "0"]
+@pytest.mark.parametrize(
+    ("write", "numbers", "texts"),
+    [
+        (
+            number_format(SIGNED, 5, integer=False),
+            (0.72, 0.004, 0.0, 1.0, -1.2345),
+            [".72", ".00", "0", "1.00", "−1.23"],
+        ),
+        (number_format(SIGNED, 5, integer=False), (-0.001,), [".00"]),
+        (number_format(SIGNED, 4, integer=False), (-1.27, 12.345, 123.4), ["−1.3", "12.3", "123"]),
+        (number_format(SIGNED, 4, integer=False), (12345.678, -1e30), ["1e4", "−1e…"]),
+        (number_format(UNIT, 7, integer=False, exact=True), (0.123456,), [".12346"]),
+        (number_format(SMALL, 5, integer=False), (0.00031, -0.00031, 3e-300), ["3e-4", "−3e-4", "0"]),
+        (number_format(SMALL, 5, integer=False), (0.0, math.inf), ["0", "inf"]),
+        (number_format(Scale("sequential", 0, 30522), 5, integer=True), (2003, -0.3), ["2003", "0"]),
+        (short_number, (0, -0.0, 0.98765, -1234.5, 0.00001), ["0", "0", "0.988", "−1.23e3", "1e-5"]),
+    ],
+)
+def test_decimals_have_no_leading_zero_and_give_way_to_the_width(write, numbers, texts) -> None:
+    assert [*map(write, numbers)] == texts
 
 
 def test_a_number_with_a_long_power_of_ten_is_not_0_unless_it_is_beside_the_others() -> None:
@@ -152,11 +153,6 @@ def test_numbers_outside_the_scale_keep_to_the_width(value: float) -> None:
         assert len(number_format(SIGNED, width, integer=False)(value)) <= width
 
 
-def test_numbers_outside_the_scale_have_the_digits_that_there_is_room_for() -> None:
-    texts = map(number_format(SIGNED, 4, integer=False), (12.345, 123.4, 12345.678, -1e30))
-    assert [*texts] == ["12.3", "123", "1e4", "−1e…"]
-
-
 def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
     for high in (4e-31, 0.0004, 0.05, 0.9, 1.0, 4.0, 12.5, 250.0):
         for low in (0.0, -high):
@@ -166,11 +162,6 @@ def test_every_number_of_a_scale_fits_the_shortest_width() -> None:
             texts = [write(low + (high - low) * step / 50) for step in range(51)]
             assert max(map(len, texts)) <= width
             assert not any("…" in text for text in texts)
-
-
-def test_short_numbers() -> None:
-    numbers = (0, -0.0, 0.98765, -1234.5, 0.00001)
-    assert [short_number(value) for value in numbers] == ["0", "0", "0.988", "−1.23e3", "1e-5"]
 
 
 @pytest.mark.parametrize("text", ["shore", "猫が好き", "\x1b[31mred\x1b[0m", "[b]x[/b]", "👩‍👩‍👧", "é" * 9, ""])
@@ -193,8 +184,10 @@ def test_cut_labels_say_so_and_the_position_of_a_token_stays_where_there_is_room
 
 @pytest.mark.parametrize("name", ["statement", "question", "猫が好きな人", "?", "x" * 40])
 def test_the_label_under_the_cursor_is_whole_and_the_columns_stay(name):
+    grid = Grid(1, 12, 5, 1, gutter=0, header=1)
     for cursor in range(12):
-        line = line_of_labels(name, cursor)
+        header = Header(lambda at: name if at == cursor else "carried", grid, Style(), Style(bold=True))  # noqa: B023
+        line = "".join(segment.text for segment in header.segments(range(12), cursor, range(2, 57)))
         assert cell_len(line) == 60, cursor
         assert name[:20] in line, cursor
         assert all(word == "car…" for word in line.replace(name, " ").split() if "x" not in word), cursor
@@ -204,13 +197,6 @@ def test_the_label_under_the_cursor_is_whole_and_the_columns_stay(name):
 def test_every_label_is_as_wide_as_its_column_however_wide_its_characters_are(name):
     header = Header(lambda _: name, Grid(1, 6, 7, 1, gutter=0, header=1), Style(), Style(bold=True))
     assert [segment.cell_length for segment in header.segments(range(6), 9, range(42))] == [7] * 6
-
-
-def line_of_labels(name: str, cursor: int) -> str:
-    """The labels of columns that are all too narrow, with one under the cursor."""
-    grid = Grid(1, 12, 5, 1, gutter=0, header=1)
-    header = Header(lambda column: name if column == cursor else "carried", grid, Style(), Style(bold=True))
-    return "".join(segment.text for segment in header.segments(range(12), cursor, range(2, 57)))
 
 
 def test_a_line_in_another_look_is_another_line() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, exploring
 
 from tui_transformer.explorer.widgets.arcs import Arcs
 
-WEIGHTS = "encoder.0.self_attention.weights"
 DOTS = range(0x2801, 0x2900)
 
 

@@ -31,7 +31,6 @@ async def go_to(explorer, name: str) -> None:
 
 
 async def choose(explorer, name: str) -> None:
-    """Go to a switch and press it."""
     await go_to(explorer, name)
     await explorer.press("enter")
 

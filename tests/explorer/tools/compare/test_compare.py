@@ -268,20 +268,17 @@ async def test_a_head_that_the_other_model_lacks_is_beside_no_other_head_and_can
         await explorer.go(SCALED, 5, 0, 1)
         assert explorer.scene.overlay is None
         assert "this less" not in explorer.text
-        explorer.parts.port.go_to_cell(head=1)
-        await explorer.settled()
+        await explorer.go(SCALED, 1, 0, 1)
         assert "this less two · 2 × 2" in explorer.text
         tiles = heads_of(explorer.session, explorer.scene, Hidden(), lambda _: None).tiles
         assert [bool(np.isfinite(tile).any()) for tile in tiles] == [True] * 2 + [False] * 6
         # what only this model has can be set in it alone
-        explorer.parts.port.go_to_cell(head=5)
-        await explorer.settled()
+        await explorer.go(SCALED, 5, 0, 1)
         await explorer.prompt("e", "9")
         assert explorer.session.trace[SCALED][5, 0, 1] == 9
         assert not explorer.session.other.edits
         assert not explorer.messages
-        explorer.parts.port.go_to_cell(head=1)
-        await explorer.settled()
+        await explorer.go(SCALED, 1, 0, 1)
         await explorer.prompt("e", "7")
         assert [edit.index for edit in explorer.session.other.edits] == [(1, 0, 1)]
 
