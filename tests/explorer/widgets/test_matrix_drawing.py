@@ -119,12 +119,8 @@ SIGNED, SMALL = Scale("diverging", -4.0, 4.0), Scale("diverging", -0.0005, 0.000
 @pytest.mark.parametrize(
     ("write", "numbers", "texts"),
     [
-        (
-            number_format(SIGNED, 5, integer=False),
-            (0.72, 0.004, 0.0, 1.0, -1.2345),
-            [".72", ".00", "0", "1.00", "−1.23"],
-        ),
-        (number_format(SIGNED, 5, integer=False), (-0.001,), [".00"]),
+        (number_format(SIGNED, 5, integer=False), (0.72, 0.004, 0.0, 1.0), [".72", ".00", "0", "1.00"]),
+        (number_format(SIGNED, 5, integer=False), (-1.2345, -0.001), ["−1.23", ".00"]),
         (number_format(SIGNED, 4, integer=False), (-1.27, 12.345, 123.4), ["−1.3", "12.3", "123"]),
         (number_format(SIGNED, 4, integer=False), (12345.678, -1e30), ["1e4", "−1e…"]),
         (number_format(UNIT, 7, integer=False, exact=True), (0.123456,), [".12346"]),
