@@ -25,7 +25,7 @@ LARGER = (120, 36)
 PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
 
 
-async def test_every_pane_has_help_and_tab_goes_through_them_and_around():
+async def test_every_pane_has_help_and_fits_every_size_and_tab_goes_through_them_and_around():
     async with exploring(NARROW, at=WEIGHTS) as explorer:
         pages = set()
         for key, pane in enumerate(PANES, 1):
@@ -42,6 +42,11 @@ async def test_every_pane_has_help_and_tab_goes_through_them_and_around():
         assert sorted(seen) == sorted(PANES)
         await explorer.press("shift+tab")
         assert explorer.view.active == seen[-2]
+        for key, pane in enumerate(PANES, 1):
+            await explorer.press(str(key))
+            async for size in explorer.sizes(*SMALLER, WIDE):
+                check_size(explorer, *size)
+            assert explorer.view.active == pane
 
 
 @pytest.mark.parametrize(("model", "size"), [("encoder", NARROW), ("attention", WIDE)])
@@ -104,15 +109,6 @@ async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(first):
             await explorer.resize(*size)
             check_size(explorer, *size)
             await explorer.keys("space")
-
-
-async def test_every_pane_at_every_size():
-    async with exploring(WIDE, at=WEIGHTS) as explorer:
-        for key, pane in enumerate(PANES, 1):
-            await explorer.press(str(key))
-            async for size in explorer.sizes(*SMALLER, WIDE):
-                check_size(explorer, *size)
-            assert explorer.view.active == pane
 
 
 async def test_the_whole_has_the_keys_again_where_there_is_room_for_it_again():

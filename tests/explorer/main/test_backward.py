@@ -96,7 +96,7 @@ async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forw
         assert explorer.stop == steps[1]
 
 
-async def test_value_and_gradient_are_side_by_side_with_one_cursor():
+async def test_value_and_gradient_are_side_by_side_with_one_cursor_or_alone_with_pictures_of_their_heads():
     async with backward(WIDE, WEIGHTS, 0, 2, 1) as explorer:
         assert f"{WEIGHTS} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂weights · 8 × 8 × 8" in explorer.text
@@ -121,10 +121,7 @@ async def test_value_and_gradient_are_side_by_side_with_one_cursor():
         await explorer.resize(*WIDE)
         assert f"{SCALED} · head 0 of 8 · 8 × 8 × 8" in explorer.text
         assert "∂loss/∂scaled" in explorer.text
-
-
-async def test_the_pictures_of_heads_show_gradients_where_they_are_shown_alone():
-    async with backward(WIDE, SCALED) as explorer:
+        # the pictures of heads
         strip = explorer.main.query_one(HeadThumbnails)
         assert not strip.tiles, "two matrices above one another leave them no room"
         await explorer.press("z")

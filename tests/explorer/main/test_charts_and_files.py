@@ -22,7 +22,7 @@ def chart_text(explorer) -> str:
     return "\n".join(pane.render_line(y).text for y in range(pane.size.height))
 
 
-async def test_c_goes_through_the_charts_of_every_step_and_around():
+async def test_c_goes_through_the_charts_of_every_step_and_around_and_one_fills_a_small_screen():
     async with exploring(WIDE) as explorer:
         for stop in explorer.session.stops[1:-1]:
             if explorer.stop != stop:
@@ -40,6 +40,13 @@ async def test_c_goes_through_the_charts_of_every_step_and_around():
             assert len(set(seen)) == len(seen) >= 2, stop
             assert len(seen) < 9, stop
             assert all(text.strip() for text in seen)
+        async for _ in explorer.sizes(NARROW, SMALL):
+            await explorer.go("embedding.positions")
+            await explorer.press("6")
+            assert explorer.main.query_one("#chart").has_focus
+            assert len(chart_text(explorer)) > 100
+            await explorer.press("c", "space", "c")
+            assert chart_text(explorer).strip()
 
 
 async def test_a_chart_that_is_of_something_else_than_what_is_drawn_says_so():
@@ -59,17 +66,6 @@ async def test_a_chart_that_is_of_something_else_than_what_is_drawn_says_so():
                 titles = " ".join(each.title for each in seen)
                 assert ("this · " in titles) is (explorer.drawn in ("overlay", "difference"))
                 assert whole in " ".join([titles, *(one.label for each in seen for one in getattr(each, "series", ()))])
-
-
-async def test_a_chart_fills_a_small_screen():
-    async with exploring(NARROW) as explorer:
-        async for _ in explorer.sizes(NARROW, SMALL):
-            await explorer.go("embedding.positions")
-            await explorer.press("6")
-            assert explorer.main.query_one("#chart").has_focus
-            assert len(chart_text(explorer)) > 100
-            await explorer.press("c", "space", "c")
-            assert chart_text(explorer).strip()
 
 
 async def test_m_gives_one_scale_for_all_layers_and_back():

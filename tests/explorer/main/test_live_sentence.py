@@ -27,7 +27,7 @@ def lines_of(explorer) -> list[str]:
     return [" ".join(line.strip("│ ").split()) for line in explorer.text.split("\n")]
 
 
-async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence():
+async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence_and_escape_brings_all_back():
     async with exploring(WIDE, model="question", whole=None, at=WEIGHTS) as explorer:
         async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, (60, 20)):
             await explorer.press("slash", *["backspace"] * 5)
@@ -47,10 +47,7 @@ async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence():
             assert explorer.parts.explored.view.edited == 0
             await explorer.press("u")
             assert explorer.session.text == "where did the old sailor hide the map ?"
-
-
-async def test_escape_brings_all_back():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
+        # escape
         await explorer.press("right")
         session, position = explorer.session, explorer.position
         async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, SMALL):

@@ -193,7 +193,7 @@ def inner(explorer) -> list[str]:
     return explorer.text.split("\n")[1:-1]
 
 
-async def test_every_pane_is_named_or_has_its_digit():
+async def test_every_pane_is_named_or_has_its_digit_and_has_the_whole_terminal_and_gives_it_back():
     async with exploring(NARROW, model="question", at=WEIGHTS) as explorer:
         for width, says in (
             (80, "1 sentence   2 steps   3 heads  [4 matrix]  5 cell   6 chart"),
@@ -201,10 +201,6 @@ async def test_every_pane_is_named_or_has_its_digit():
         ):
             await explorer.resize(width, 24)
             assert any(line.strip() == says for line in explorer.text.splitlines()), explorer.text
-
-
-async def test_a_pane_has_the_whole_terminal_and_gives_it_back():
-    async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         async for size in explorer.sizes(WIDE, NARROW, SMALL):
             for name, digit in PANES.items():
                 await explorer.press(digit)

@@ -163,7 +163,7 @@ async def test_a_move_in_a_list_that_is_another_one_by_now_goes_nowhere():
         assert explorer.app.is_running
 
 
-async def test_the_position_survives_another_sentence():
+async def test_the_position_survives_another_sentence_and_one_that_cannot_be_read_changes_nothing():
     async with exploring(NARROW, at="encoder.0.self_attention.scaled") as explorer:
         await explorer.press("]", "down", "down", "right")
         before = explorer.position
@@ -180,10 +180,7 @@ async def test_the_position_survives_another_sentence():
         assert explorer.position.place.row == 0
         await explorer.press("u")
         assert explorer.session.trace.program.shape(explorer.stop) == (8, 8, 8)
-
-
-async def test_a_sentence_that_cannot_be_read_and_leaving_the_prompt_change_nothing():
-    async with exploring(NARROW, at="embedding.output") as explorer:
+        await explorer.go("embedding.output")
         before = explorer.session
         await explorer.press("/")
         for bad in ("", "   ", "waves " * 5000):

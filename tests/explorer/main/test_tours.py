@@ -240,21 +240,7 @@ def test_the_story_of_gradients_leads_to_steps_of_every_family(family):
     assert stops["norms"] == "embedding.tokens"
 
 
-async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        stop = next(each for each in tour("question-heads") if each.name == "only_mark")
-        await explorer.tour(replace(lecture("question"), stops=(stop,)))
-        assert explorer.session.edits
-        await explorer.change(open_session(ModelOptions("dates"), None, None))
-        assert explorer.session.model.name == "dates"
-        assert explorer.parts.tour.stop is None
-        assert not explorer.main.query(TourPanel)
-        await explorer.press("u")
-        assert explorer.session.text == "where did the old sailor hide the map ?"
-        assert not explorer.session.edits
-
-
-async def test_the_card_breaks_the_border_of_no_pane():
+async def test_the_card_breaks_the_border_of_no_pane_and_nothing_stays_behind_when_another_model_is_opened():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         told = (*tour("question"), *tour("question-heads"))
         stops = [stop for stop in told if stop.name in ("number", "sum", "only_mark")]
@@ -271,6 +257,16 @@ async def test_the_card_breaks_the_border_of_no_pane():
                     assert lines[bottom][left] + lines[bottom][right] == "╰╯"
                     assert {lines[y][x] for y in range(top + 1, bottom) for x in (left, right)} <= {"│"}
             await explorer.press("right")
+        stop = next(each for each in tour("question-heads") if each.name == "only_mark")
+        await explorer.tour(replace(lecture("question"), stops=(stop,)))
+        assert explorer.session.edits
+        await explorer.change(open_session(ModelOptions("dates"), None, None))
+        assert explorer.session.model.name == "dates"
+        assert explorer.parts.tour.stop is None
+        assert not explorer.main.query(TourPanel)
+        await explorer.press("u")
+        assert explorer.session.text == "where did the old sailor hide the map ?"
+        assert not explorer.session.edits
 
 
 NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+)")

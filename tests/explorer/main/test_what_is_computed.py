@@ -176,13 +176,18 @@ async def test_steps_of_a_long_sentence_do_not_lay_the_screen_out_again(monkeypa
         assert explorer.main.query_one("#matrix").cells.show_horizontal_scrollbar
 
 
-async def test_short_sentences_have_no_line_for_a_scroll_bar_and_heads_are_drawn_small_where_they_are_seen():
+async def test_of_short_sentences_no_scroll_bar_and_small_heads_where_they_are_seen_are_drawn_and_results_are_kept():
     async with exploring(WIDE, model="question", whole=None, at=f"{ATTENTION}.weights") as explorer:
         assert not explorer.main.query_one("#matrix").cells.show_horizontal_scrollbar
         heads = explorer.main.query_one(HeadThumbnails)
         assert not heads.tiles
         await explorer.press("0")
         assert len(heads.tiles) == explorer.scene.view.heads > 1
+        held = len(explorer.parts.explored.store._results)
+        await explorer.press("backspace", "space")
+        assert len(explorer.parts.explored.store._results) >= held
+        assert explorer.parts.explored.scene is not None
+        assert not explorer.parts.explored.scene.missing
 
 
 async def test_a_step_is_looked_through_once():
@@ -264,15 +269,6 @@ def test_a_scene_is_a_function_of_its_arguments() -> None:
         assert placement == other
         for one, two in zip(pictures, others, strict=True):
             assert all(map(np.array_equal, one.tiles.values, two.tiles.values))
-
-
-async def test_a_result_that_comes_late_is_kept_for_when_it_is_wanted() -> None:
-    async with exploring(WIDE, model="question", whole=None, at="encoder.0.self_attention.weights") as explorer:
-        held = len(explorer.parts.explored.store._results)
-        await explorer.press("backspace", "space")
-        assert len(explorer.parts.explored.store._results) >= held
-        assert explorer.parts.explored.scene is not None
-        assert not explorer.parts.explored.scene.missing
 
 
 @pytest.mark.parametrize("stop", [VOCABULARY, TEXT, LOSS, "encoder.0.feed_forward.hidden"])

@@ -54,7 +54,7 @@ async def test_the_whole_opens_where_there_is_room_and_is_one_key_away_elsewhere
         assert pane(explorer).display is opens
 
 
-async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
+async def test_every_band_is_in_view_with_the_matrix_and_its_cell_and_tab_and_digits_go_to_other_panes():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         # a click goes to a box, its head and its row
         await explorer.click("softmax, all heads", 11, 2)
@@ -74,6 +74,15 @@ async def test_every_band_is_in_view_with_the_matrix_and_its_cell():
         await explorer.press("b")
         await explorer.shown("softmax, all heads")
         assert "◂" not in explorer.text
+        # other panes
+        seen = [explorer.view.active]
+        for _ in range(3):
+            await explorer.press("tab")
+            seen.append(explorer.view.active)
+        assert seen == ["whole", "matrix", "cell", "whole"]
+        await explorer.press("2")
+        assert explorer.view.active == "steps"
+        assert not pane(explorer).display
 
 
 async def test_steps_and_arrows_move_the_frame():
@@ -143,18 +152,6 @@ def test_a_short_target_leaves_its_lines_to_the_bands_after_it():
     assert rows["decoder.0.cross_attention"] == 4
     lower = place_bands(session, Position("decoder.0.cross_attention.weights"), 160, 18)
     assert [each.band for each in lower] == [each.band for each in placed]
-
-
-async def test_tab_and_digits_go_from_the_whole_to_other_panes():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        seen = [explorer.view.active]
-        for _ in range(3):
-            await explorer.press("tab")
-            seen.append(explorer.view.active)
-        assert seen == ["whole", "matrix", "cell", "whole"]
-        await explorer.press("2")
-        assert explorer.view.active == "steps"
-        assert not pane(explorer).display
 
 
 async def test_a_step_reads_only_what_was_not_read_before(monkeypatch):

@@ -50,7 +50,7 @@ async def test_what_is_typed_right_behind_the_key_that_opens_a_prompt_is_typed_i
 LEAVES = [(key, leaves) for key in "HKRL" for leaves in ("q", "escape", "enter") if key + leaves != "Renter"]
 
 
-async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_the_screen_below():
+async def test_two_keys_that_leave_an_overview_leave_it_once_and_two_that_open_screens_open_one():
     async with exploring(MEDIUM) as explorer:
         for key, leaves in LEAVES:
             await explorer.press(key)
@@ -63,6 +63,12 @@ async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_th
             await explorer.press("space")
             assert explorer.stop != before
             assert "quit" in explorer.text
+        for keys in ("HH", "HL", "?H", "/H", ",,", "AP"):
+            explorer.send(*keys)
+            await explorer.handled()
+            assert len(explorer.app.screen_stack) == 3, keys
+            await explorer.settled()  # where it computes escape ends that first
+            await explorer.leave()
 
 
 async def test_what_is_typed_right_behind_the_escape_that_leaves_a_screen_is_done_below():
@@ -89,16 +95,6 @@ async def test_what_is_typed_right_behind_the_escape_that_leaves_a_screen_is_don
         await explorer.handled()
         assert explorer.app.screen is explorer.main
         assert not explorer.app._exit
-
-
-async def test_two_keys_that_open_screens_open_one():
-    async with exploring(MEDIUM) as explorer:
-        for keys in ("HH", "HL", "?H", "/H", ",,", "AP"):
-            explorer.send(*keys)
-            await explorer.handled()
-            assert len(explorer.app.screen_stack) == 3, keys
-            await explorer.settled()  # where it computes escape ends that first
-            await explorer.leave()
 
 
 class Waiting(App[None]):

@@ -24,7 +24,7 @@ def menu_of(explorer) -> MenuScreen:
     return explorer.screen(MenuScreen)
 
 
-async def test_every_menu_shows_its_entries_and_is_left_by_escape():
+async def test_every_menu_shows_its_entries_to_choose_by_letter_by_cursor_and_by_a_click_also_without_waiting():
     async with exploring(WIDE, preferences=DEFAULT) as explorer:
         await explorer.press("space")
         for size, menu in product((WIDE, NARROW, SMALL), MENUS.values()):
@@ -35,10 +35,7 @@ async def test_every_menu_shows_its_entries_and_is_left_by_escape():
             assert f" {next(iter(menu.entries))}  " in explorer.text
             await explorer.press("Q", "escape")
             assert explorer.text == before, menu.key
-
-
-async def test_an_entry_is_chosen_by_letter_by_cursor_and_by_a_click_and_typed_without_waiting():
-    async with exploring(MEDIUM, preferences=DEFAULT) as explorer:
+        await explorer.resize(*MEDIUM)
         explorer.send("g", "h")
         await explorer.handled()
         await explorer.settled()

@@ -126,7 +126,7 @@ def commands(explorer):
     return {each.title: each for each in explorer.app.get_system_commands(explorer.app.screen)}
 
 
-async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
+async def test_a_screen_has_its_own_actions_and_the_main_one_also_those_of_the_pane():
     async with exploring(NARROW) as explorer:
         left_out = refused_anywhere(explorer.session)
         there = [action.title for action in ACTIONS if action.id not in left_out]
@@ -137,6 +137,14 @@ async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
         await explorer.press("4")
         explorer.app.call_later(commands(explorer)["Lower temperature"].callback)
         await explorer.shown("T = 0.9")
+        # a screen of its own
+        for key, title in TITLES.items():
+            await explorer.press(key)
+            listed = commands(explorer)
+            assert "Next step" not in listed
+            assert title in listed
+            explorer.app.call_later(listed["Back to the main screen"].callback)
+            await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 
 WRITES = ("story", "dates")
@@ -179,17 +187,6 @@ TITLES = {
     "R": "Up to the next layer",
     "A": "Heads, layers, positions, neurons",
 }
-
-
-async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one():
-    async with exploring(NARROW) as explorer:
-        for key, title in TITLES.items():
-            await explorer.press(key)
-            listed = commands(explorer)
-            assert "Next step" not in listed
-            assert title in listed
-            explorer.app.call_later(listed["Back to the main screen"].callback)
-            await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 
 async def test_the_screen_that_writes_has_its_actions():

@@ -69,13 +69,19 @@ async def test_neurons_the_order_of_the_data_and_other_words() -> None:
         await explorer.leave("escape", "escape")
 
 
-async def test_the_key_that_a_screen_names_is_its_own_and_not_that_of_a_menu() -> None:
+async def test_the_keys_that_a_screen_names_are_its_own_and_those_in_use_and_not_those_of_a_menu() -> None:
     async with exploring(WIDE, model="copy", ids=(5, 6, 7, 5), preferences=Preferences()) as explorer:
         await explorer.press("a", "d")
         assert "w on this screen chooses words" in explorer.text
         screen = explorer.app.screen
         await explorer.press("w")
         assert explorer.app.screen is not screen
+        await explorer.leave("escape", "escape")
+        port = explorer.parts.port
+        port.change(explorer.session.with_measure(Measure("divergence")))
+        await explorer.open("inputs")
+        assert explorer.messages[-1].endswith(f"has gradient 0: {port.hint('{measure}')} chooses another metric")
+        assert "#" not in explorer.messages[-1]
 
 
 async def test_a_line_a_token_and_what_they_sum_to() -> None:
@@ -110,15 +116,6 @@ async def test_integrated_gradients_that_miss_what_they_should_sum_to_are_not_sa
         assert "They should sum to" in explorer.text
         assert "too fast" in explorer.text
         await explorer.leave()
-
-
-async def test_where_the_metric_has_no_gradient_the_key_that_is_in_use_is_named() -> None:
-    async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5), preferences=Preferences()) as explorer:
-        port = explorer.parts.port
-        port.change(explorer.session.with_measure(Measure("divergence")))
-        await explorer.open("inputs")
-        assert explorer.messages[-1].endswith(f"has gradient 0: {port.hint('{measure}')} chooses another metric")
-        assert "#" not in explorer.messages[-1]
 
 
 class Turn:

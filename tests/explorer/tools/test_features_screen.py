@@ -44,7 +44,7 @@ def known(token: int) -> tuple[list[int], np.ndarray]:
     return [int(each) for each in np.argsort(-values[token]) if values[token, each]], values
 
 
-async def test_the_features_of_a_token_are_those_of_the_dictionary_and_shade_the_text():
+async def test_the_features_of_a_token_are_those_of_the_dictionary_and_shade_the_text_at_every_size():
     async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
         screen = await opened(explorer, 15)
         expected, values = known(15)
@@ -61,6 +61,10 @@ async def test_the_features_of_a_token_are_those_of_the_dictionary_and_shade_the
         await explorer.press("right")
         await explorer.until(lambda: screen.found.active.token == 16)
         assert [each.feature for each in screen.found.active.features] == known(16)[0]
+        await explorer.leave()
+        await opened(explorer, 3)
+        for size in (SMALL, (60, 20), (5, 3)):
+            await explorer.resize(*size)
 
 
 async def test_a_feature_is_a_step_that_is_gone_to_and_undone_and_what_was_changed_stays_changed():
@@ -79,13 +83,6 @@ async def test_a_feature_is_a_step_that_is_gone_to_and_undone_and_what_was_chang
         plain, changed = (trace[AT] for trace in (session.base, session.trace))
         assert [edit.name for edit in session.edits] == ["decoder.0.feed_forward.output"]
         assert not np.allclose(plain, changed)
-
-
-async def test_it_is_drawn_at_every_size():
-    async with exploring((5, 3), model="story", text=TEXT) as explorer:
-        await opened(explorer, 3)
-        for size in (SMALL, (60, 20), (5, 3)):
-            await explorer.resize(*size)
 
 
 async def test_features_of_another_dictionary_are_not_called_as_those_that_come_with_the_model(tmp_path):

@@ -92,7 +92,7 @@ async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pyte
             await explorer.leave()
 
 
-async def test_the_measures_of_a_head_are_those_of_its_weights_and_enter_opens_it() -> None:
+async def test_the_measures_of_a_head_are_those_of_its_weights_and_heads_that_spell_no_words_leave_the_lens() -> None:
     async with exploring(WIDE, **BERT) as explorer:
         await opened(explorer, "H")
         weights = explorer.session.trace["encoder.0.self_attention.weights"][0]
@@ -103,6 +103,10 @@ async def test_the_measures_of_a_head_are_those_of_its_weights_and_enter_opens_i
         await explorer.press("enter")
         assert explorer.stop == "encoder.1.self_attention.weights"
         assert explorer.position.place.head == 2
+        await opened(explorer, "L")
+        await explorer.press("f")
+        assert any("nothing spells words" in said for said in explorer.messages)
+        assert "all words on screen" in explorer.text
 
 
 async def test_of_a_single_token_there_is_one_query() -> None:
@@ -312,14 +316,6 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
             assert f"map fitted on {tuned[depth].tokens} tokens without the edits" in explorer.text
             await explorer.press("f")
             await filled(explorer, "L")
-
-
-async def test_heads_that_spell_no_words_leave_the_lens_by_layer() -> None:
-    async with exploring(WIDE, **BERT) as explorer:
-        await opened(explorer, "L")
-        await explorer.press("f")
-        assert any("nothing spells words" in said for said in explorer.messages)
-        assert "all words on screen" in explorer.text
 
 
 async def test_a_sentence_that_comes_late_changes_nothing_of_what_is_looked_at() -> None:

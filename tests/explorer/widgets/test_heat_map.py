@@ -319,7 +319,7 @@ async def legend(screen_text, size: int = 80) -> AsyncIterator[Line]:
         yield line
 
 
-async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_named(screen_text) -> None:
+async def test_ends_masked_cells_note_zero_and_lines_that_meet_in_the_place_of_the_scale_are_named(screen_text) -> None:
     async with legend(screen_text) as line:
         text = await line(SHARES, absent="masked", note="every row sums to 1")
         assert text.split() == ["0", "0.991", "×", "masked", "every", "row", "sums", "to", "1"]
@@ -330,6 +330,15 @@ async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_na
         assert "× masked   ▲ ∞" in await line(BOTH_SIGNS, absent="masked", infinite=True)
         assert (await line(Scale("sequential", 0.2, 0.200012))).split() == ["0.2", "0.20001"]
         assert "   ▲ to 54.5, beyond" in await line(Scale("sequential", 0.0, 3.5, 54.5))
+        # two lines that meet
+        text = await line(BOTH_SIGNS, frame=meeting(2, 4))
+        assert text.rstrip() == "q where ▀▀▀▀▀▀······ k did   + 0 · 0.167 → 1.23"
+        assert "· (−0.5) → 1.23" in await line(BOTH_SIGNS, frame=meeting(4, 4))
+        # of many products the last ones are shown
+        text = await line(BOTH_SIGNS, frame=meeting(300, 384))
+        assert text.startswith(f"q where {'▀' * 34} k did   + ")
+        text = await line(BOTH_SIGNS, frame=meeting(3, 384))
+        assert text.startswith(f"q where ▀▀▀{'·' * 31} k did   + ")
 
 
 async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
@@ -355,18 +364,6 @@ async def test_without_colour_the_ramp_is_of_glyphs(screen_text, monkeypatch: py
 def meeting(done: int, of: int) -> Frame:
     numbers = np.linspace([-1.0, 0.5], [2.0, -0.5], of).T
     return Frame(Tile(0, 0, np.zeros((1, 1))), "", Meeting("q where", "k did", numbers, done, 1.234567))
-
-
-async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text) -> None:
-    async with legend(screen_text) as line:
-        text = await line(BOTH_SIGNS, frame=meeting(2, 4))
-        assert text.rstrip() == "q where ▀▀▀▀▀▀······ k did   + 0 · 0.167 → 1.23"
-        assert "· (−0.5) → 1.23" in await line(BOTH_SIGNS, frame=meeting(4, 4))
-        # of many products the last ones are shown
-        text = await line(BOTH_SIGNS, frame=meeting(300, 384))
-        assert text.startswith(f"q where {'▀' * 34} k did   + ")
-        text = await line(BOTH_SIGNS, frame=meeting(3, 384))
-        assert text.startswith(f"q where ▀▀▀{'·' * 31} k did   + ")
 
 
 @pytest.mark.parametrize("size", [1, 5, 9, 12, 20, 30, 40])

@@ -92,19 +92,15 @@ async def test_neighbours_and_heads_are_looked_into_without_leaving():
         assert "operation of one cell" in explorer.text
 
 
-async def test_a_gradient_is_looked_into_where_it_is_shown():
-    async with exploring(WIDE, model="question") as explorer:
+async def test_words_have_no_inside_and_a_gradient_has_one_where_it_is_shown():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.press("enter")
+        assert explorer.app.screen is explorer.main
         await explorer.press("B", "enter", "space", "space", "space", "enter")
         screen = explorer.screen(InsideScreen)
         assert screen.spot.gradient
         assert "∂loss/∂" in explorer.text
         assert screen.inside.explanation.recomputed == pytest.approx(screen.inside.explanation.stored, abs=1e-5)
-
-
-async def test_words_have_no_inside():
-    async with exploring(WIDE, model="question", whole=None) as explorer:
-        await explorer.press("enter")
-        assert explorer.app.screen is explorer.main
 
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])

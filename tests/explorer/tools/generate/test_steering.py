@@ -119,8 +119,15 @@ async def test_what_an_edit_adds_is_on_the_slider_and_other_edits_act_on_both_te
         assert strength > 0.5
 
 
-async def test_the_line_for_the_shell_writes_the_same_text() -> None:
+async def test_the_line_for_the_shell_writes_the_same_text_and_chooses_no_token_by_hand() -> None:
     async with exploring(NARROW, model="story", text=TEXT) as explorer:
+        for key in ("W", "space", "y"):
+            await explorer.press(key)
+        assert explorer.messages[-1].startswith("copied: ")
+        for key in ("down", "enter", "space", "y"):
+            await explorer.press(key)
+        assert explorer.messages[-1].startswith("copied, without what was chosen otherwise: ")
+        await explorer.leave()
         await explorer.press("W")
         shown = await steer(explorer)
         await explorer.press("minus", "y")
@@ -129,16 +136,6 @@ async def test_the_line_for_the_shell_writes_the_same_text() -> None:
         command = [sys.executable, "-m", "tui_transformer", *shlex.split(line)[1:]]
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
         assert ended.stdout.rstrip("\n") == texts(shown)[1]
-
-
-async def test_it_is_said_that_the_line_chooses_no_token_by_hand() -> None:
-    async with exploring(NARROW, model="story", text=TEXT) as explorer:
-        for key in ("W", "space", "y"):
-            await explorer.press(key)
-        assert explorer.messages[-1].startswith("copied: ")
-        for key in ("down", "enter", "space", "y"):
-            await explorer.press(key)
-        assert explorer.messages[-1].startswith("copied, without what was chosen otherwise: ")
 
 
 async def test_a_feature_of_the_dictionary_is_added() -> None:

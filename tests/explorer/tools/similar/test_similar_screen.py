@@ -87,7 +87,7 @@ def royal(tmp_path: Path) -> Session:
     return open_session(ModelOptions("encoder", vocab=str(words), vectors=str(vectors)), "king man sea", None)
 
 
-async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked(royal: Session):
+async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_was_asked_and_other_steps_none(royal):
     async with exploring(NARROW, session=royal, at="embedding.tokens") as explorer:
         await explorer.press("4")
         async for _ in explorer.sizes(NARROW, MEDIUM, WIDE):
@@ -105,10 +105,7 @@ async def test_the_embedding_shows_nearest_words_of_its_row_and_of_the_sum_that_
         assert explorer.scene.near[1].words[0][0] == "queen"
         cosine = sum_ @ queen / np.linalg.norm(sum_) / np.sqrt(2)
         assert explorer.scene.near[1].words[0][1] == pytest.approx(cosine, abs=1e-6)
-
-
-async def test_rows_of_the_table_itself_have_neighbours_and_other_steps_none(royal: Session):
-    async with exploring(WIDE, session=royal, at="embedding.tokens") as explorer:
+        await explorer.press("Z")
         await explorer.press("w")
         await explorer.until(lambda: explorer.scene.near)
         assert explorer.scene.near[0].of == royal.model.word(explorer.position.place.row)
