@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import ClassVar
 
+import pytest
 from driving import MEDIUM, NARROW, exploring
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -132,103 +134,96 @@ class Waiting(App[None]):
             raise InputError("too large to be drawn")
 
 
+@pytest.fixture
+async def app() -> AsyncIterator[Waiting]:
+    async with Waiting().run_test() as pilot:
+        pilot.app.pause = pilot.pause
+        yield pilot.app
+
+
 async def idle(app: Waiting) -> None:
+    await app.pause()
     async with asyncio.timeout(20):
         while not app.in_turn.idle:
             await asyncio.sleep(0.005)
+    await app.pause()
 
 
-async def test_a_key_whose_widget_goes_away_does_not_hold_up_the_next():
-    app = Waiting()
-    async with app.run_test() as pilot:
-        app.query_one(Button).focus()
-        await pilot.pause()
-        for key in "xyy":
-            app.post_message(events.Key(key, key))
-        await pilot.pause()
-        await idle(app)
-        assert not app.query(Button)
-        app.screen.set_focus(None)
-        app.post_message(events.Key("y", "y"))
-        await pilot.pause()
-        await idle(app)
-        assert app.counted >= 1
+async def test_a_key_whose_widget_goes_away_does_not_hold_up_the_next(app):
+    app.query_one(Button).focus()
+    await app.pause()
+    for key in "xyy":
+        app.post_message(events.Key(key, key))
+    await idle(app)
+    assert not app.query(Button)
+    app.screen.set_focus(None)
+    app.post_message(events.Key("y", "y"))
+    await idle(app)
+    assert app.counted >= 1
 
 
-async def test_a_message_that_is_lost_is_given_up():
-    app = Waiting()
-    async with app.run_test() as pilot:
-        button = app.query_one(Button)
-        button.focus()
-        await pilot.pause()
-        app.in_turn.hold(button)
-        app.post_message(events.Key("y", "y"))
-        await pilot.pause()
-        assert app.counted == 0
+async def test_a_message_that_is_lost_is_given_up(app):
+    button = app.query_one(Button)
+    button.focus()
+    await app.pause()
+    app.in_turn.hold(button)
+    app.post_message(events.Key("y", "y"))
+    await app.pause()
+    assert app.counted == 0
+    await button.remove()
+    app.screen.set_focus(None)
+    await idle(app)
+    assert app.counted == 1
+
+
+async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it(app):
+    app.screen.set_focus(None)
+    await app.pause()
+    held = app.in_turn.hold(app.screen)
+    await app.in_turn.take(events.Key("z", "z"))
+    await app.push_screen(Screen())
+    await app.in_turn.take(events.Key("z", "z"))  # dropped, as its screen is left by then
+    await app.pop_screen()
+    app.screen.set_focus(None)
+    for _ in range(3):
+        await app.in_turn.take(events.Key("y", "y"))
+    app.post_message(held)
+    await idle(app)
+    assert (app.drawn, app.counted) == (1, 3)
+
+
+async def test_moves_of_the_mouse_that_wait_are_one_and_what_was_typed_at_a_screen_that_was_left_is_dropped(app):
+    held = app.in_turn.hold(app.screen)
+    for x in range(50):
+        app.post_message(events.MouseMove(None, x, 1, 1, 0, 0, False, False, False, x, 1))
+    await app.pause()
+    assert app.in_turn.waiting == 1
+    app.post_message(held)
+    await idle(app)
+    # a key
+    await app.push_screen(Screen())
+    held = app.in_turn.hold(app.screen)
+    app.post_message(events.Key("y", "y"))
+    await app.pause()
+    await app.pop_screen()
+    app.post_message(events.Key("y", "y"))
+    app.screen.set_focus(None)
+    await app.pause()
+    app.post_message(held)
+    await idle(app)
+    assert app.counted == 1
+
+
+async def test_the_mouse_on_what_was_removed_but_is_still_drawn_does_nothing(app):
+    button = app.query_one(Button)
+    place = button.region.offset
+    with app.batch_update():
         await button.remove()
-        app.screen.set_focus(None)
-        await idle(app)
-        await pilot.pause()
-        assert app.counted == 1
-
-
-async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it():
-    app = Waiting()
-    async with app.run_test() as pilot:
-        app.screen.set_focus(None)
-        await pilot.pause()
-        held = app.in_turn.hold(app.screen)
-        await app.in_turn.take(events.Key("z", "z"))
-        await app.push_screen(Screen())
-        await app.in_turn.take(events.Key("z", "z"))  # dropped, as its screen is left by then
-        await app.pop_screen()
-        app.screen.set_focus(None)
-        for _ in range(3):
-            await app.in_turn.take(events.Key("y", "y"))
-        app.post_message(held)
-        await pilot.pause()
-        await idle(app)
-        assert (app.drawn, app.counted) == (1, 3)
-
-
-async def test_moves_of_the_mouse_that_wait_are_one_and_what_was_typed_at_a_screen_that_was_left_is_dropped():
-    app = Waiting()
-    async with app.run_test() as pilot:
-        held = app.in_turn.hold(app.screen)
-        for x in range(50):
-            app.post_message(events.MouseMove(None, x, 1, 1, 0, 0, False, False, False, x, 1))
-        await pilot.pause()
-        assert app.in_turn.waiting == 1
-        app.post_message(held)
-        await idle(app)
-        # a key
-        await app.push_screen(Screen())
-        held = app.in_turn.hold(app.screen)
-        app.post_message(events.Key("y", "y"))
-        await pilot.pause()
-        await app.pop_screen()
-        app.post_message(events.Key("y", "y"))
-        app.screen.set_focus(None)
-        await pilot.pause()
-        app.post_message(held)
-        await pilot.pause()
-        await idle(app)
-        assert app.counted == 1
-
-
-async def test_the_mouse_on_what_was_removed_but_is_still_drawn_does_nothing():
-    app = Waiting()
-    async with app.run_test() as pilot:
-        button = app.query_one(Button)
-        place = button.region.offset
-        with app.batch_update():
-            await button.remove()
-            for kind in (events.MouseDown, events.MouseMove, events.MouseUp):
-                app.post_message(kind(None, *place, 0, 0, 1, False, False, False, *place))
-            await asyncio.sleep(0.05)
-        await idle(app)
-        await pilot.pause()
-        assert app.is_running
+        for kind in (events.MouseDown, events.MouseMove, events.MouseUp):
+            app.post_message(kind(None, *place, 0, 0, 1, False, False, False, *place))
+        await asyncio.sleep(0.05)
+    await idle(app)
+    assert app.is_running
 
 
 class Opened(Screen[None]):
