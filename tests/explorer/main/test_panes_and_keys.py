@@ -226,14 +226,8 @@ async def check_heads(explorer) -> None:
         await explorer.press("[", "[", "Z")
 
 
-async def test_a_zoomed_matrix_says_which_head_it_is_instead_of_the_whole():
+async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place_and_says_which_head_it_is():
     async with exploring(WIDE, model="question", whole=True, at=WEIGHTS) as explorer:
-        async for _ in explorer.sizes(WIDE, MEDIUM):
-            await check_heads(explorer)
-
-
-async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
-    async with exploring(WIDE, model="question", whole=None, at=WEIGHTS) as explorer:
         await explorer.press("Z")
         assert explorer.main.query_one("#whole").size.height > 25
         assert not explorer.main.query_one("#body").display
@@ -242,6 +236,8 @@ async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():
         assert explorer.main.query_one("#matrix").size.width > 150
         await explorer.press("escape")
         assert explorer.main.query_one("#whole").display
+        async for _ in explorer.sizes(WIDE, MEDIUM):
+            await check_heads(explorer)
 
 
 async def test_the_zoomed_whole_has_all_lines_but_title_and_keys_on_a_smaller_terminal():

@@ -197,7 +197,7 @@ async def test_the_target_of_the_story_of_gradients_is_wrong():
         await explorer.shown("the model says question", "the target is statement")
 
 
-async def test_a_tour_that_begins_again_at_once_has_one_panel():
+async def test_a_tour_that_begins_again_has_one_panel_and_on_a_small_screen_the_room_of_the_whole():
     async with exploring(NARROW, model="question") as explorer:
         for _ in range(3):
             await explorer.tour("question")
@@ -206,10 +206,7 @@ async def test_a_tour_that_begins_again_at_once_has_one_panel():
         await explorer.press("space")
         await explorer.press("escape")
         assert not explorer.main.query(TourPanel)
-
-
-async def test_on_a_small_screen_the_card_has_the_room_of_the_whole():
-    async with exploring(SMALL, model="question") as explorer:
+        await explorer.resize(*SMALL)
         await explorer.press("0", "t", "space", "0")
         await explorer.shown("beside the card there is no room", "where ▌   12   ▐")
         await explorer.press("escape")

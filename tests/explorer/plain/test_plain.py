@@ -116,14 +116,11 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(line, session, monkeypa
     assert said[3] == said[1].partition(";")[0] + "."
 
 
-def test_the_keys_of_the_user_are_used_and_named_by_help():
+def test_the_keys_of_the_user_are_used_and_named_by_help_and_words_may_stand_behind_their_signs():
     assert read("z", meanings({"head.next": "z,Z"})) == Typed("head.next")
     assert "space next step, backspace back, arrows or h j k l the cell, [ ] head" in help_of({})
     own = help_of({"step.next": "j", "cursor.down": "ctrl+n"})
     assert "j next step, backspace back, ← ctrl+n ↑ → the cell" in own
-
-
-def test_words_may_stand_behind_the_sign_of_a_key_that_the_user_gave():
     known = meanings({"open": "comma", "sentence.edit": "percent_sign"})
     assert read(", story", known) == Typed("open", words="story")
     assert read("% who", known) == Typed("sentence.edit", words="who")

@@ -54,14 +54,12 @@ def _signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_strange_sequence_does_not_stop_the_keys_behind_it():
+def test_no_strange_sequence_stops_the_keys_behind_it():
     for sequence in STRANGE:
         last = list(Parser().feed(f"{sequence}\x1b[A"))[-1]
         assert isinstance(last, events.Key), sequence
         assert last.key == "up", sequence
-
-
-def test_no_sequence_at_random_stops_the_parser():
+    # at random
     chance = random.Random(1)  # noqa: S311
     parser = Parser()
     for _ in range(3_000):
@@ -82,9 +80,7 @@ def test_an_escape_that_comes_together_with_a_key_is_not_lost():
     parser._timeout_time = 0.0
     keys = [message.key for message in parser.tick() if isinstance(message, events.Key)]
     assert keys == ["escape", "left_square_bracket"]
-
-
-def test_a_sequence_that_is_one_key_has_no_escape():
+    # a sequence that is one key has none
     one = {"\x1b[A": "up", "\x1bOP": "f1", "\x1bf": "ctrl+right", "\x1bb": "ctrl+left", "\x1b\x7f": "ctrl+w"}
     for sent, key in one.items():
         assert [message.key for message in Parser().feed(sent) if isinstance(message, events.Key)] == [key], sent

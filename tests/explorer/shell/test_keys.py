@@ -233,13 +233,20 @@ def test_a_page_of_help_names_the_keys_that_are_in_use():
     assert page_with_keys(page, CLASSIC, direct=True) == "- `u`: back, or `ctrl+p`"
 
 
-def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_path):
+def test_a_file_gives_keys_to_actions_also_by_names_of_before_and_says_which_there_are_not(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text('[keys]\n"beside" = "j"\n')
     assert read_preferences(file).keys["overlay"] == "j"
     file.write_text('[keys]\n"beside" = "j"\n"overlay" = "J"\n')
     assert read_preferences(file).keys["overlay"] == "J"
     assert set(RENAMED.values()) <= MEANINGS
+    # names and keys that there are not
+    file.write_text('[keys]\nundoo = "x"\nopen = "retrun,x"\nhelp = ""\n"generate.top-k" = "k"\n')
+    read = read_preferences(file)
+    assert read.keys == {"open": "x", "generate.top-k": "k"}
+    said = [problem.removeprefix(f"{file}: [keys] ") for problem in read.problems]
+    assert said[0] == "'undoo' is no name of a key: use a name such as undo"
+    assert [each.partition(":")[0] for each in said[1:]] == ["open = 'retrun,x' is no key", "help = '' is no key"]
 
 
 @pytest.mark.parametrize(
@@ -255,16 +262,6 @@ def test_keys_in_a_file_may_be_written_as_help_writes_them(tmp_path, written, na
     file = tmp_path / "config.toml"
     file.write_text(f'[keys]\n"open" = "{written}"\n')
     assert (read_preferences(file).keys, read_preferences(file).problems) == ({"open": named}, ())
-
-
-def test_names_and_keys_that_there_are_not_are_said_and_the_others_used(tmp_path):
-    file = tmp_path / "config.toml"
-    file.write_text('[keys]\nundoo = "x"\nopen = "retrun,x"\nhelp = ""\n"generate.top-k" = "k"\n')
-    read = read_preferences(file)
-    assert read.keys == {"open": "x", "generate.top-k": "k"}
-    said = [problem.removeprefix(f"{file}: [keys] ") for problem in read.problems]
-    assert said[0] == "'undoo' is no name of a key: use a name such as undo"
-    assert [each.partition(":")[0] for each in said[1:]] == ["open = 'retrun,x' is no key", "help = '' is no key"]
 
 
 # What is written about keys
@@ -343,7 +340,7 @@ def shown_keys(action: Action) -> set[str]:
     return {c for c in text if c in ARROWS} | set(re.sub(f"[{ARROWS}]", " ", text).split())
 
 
-def test_a_line_of_keys_shows_keys_that_do_what_it_says():
+def test_a_line_of_keys_shows_keys_that_do_what_it_says_and_have_a_word():
     every = {spelled(key) for keys in KEYS.values() for key in keys.split(",")}
     letters = {letter for menu in MENUS.values() for letter in menu.entries} | {"letter,"}
     for screen, actions in {**SCREENS, **FOCUSED}.items():
@@ -352,9 +349,6 @@ def test_a_line_of_keys_shows_keys_that_do_what_it_says():
             does = {spelled(key) for each in same for key in each.keys.split(",")}
             assert shown_keys(action) <= every | letters, (screen, action)
             assert not action.id or shown_keys(action) & does, (screen, action)
-
-
-def test_every_key_of_the_line_has_a_word():
     named = {action.id: action for action in ACTIONS}
     for name in (*KEY_LINE, *ALWAYS):
         assert named[name].short

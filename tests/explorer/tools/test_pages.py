@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
@@ -90,10 +91,7 @@ async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_bre
             await explorer.press("+", "+")
             assert "all scores + 20" in explorer.text
             await explorer.leave()
-
-
-async def test_a_row_that_is_masked_altogether_is_said_and_stays():
-    async with exploring(WIDE, text="the waves") as explorer:
+        # one that is masked altogether
         explorer.main.parts.port.open(SoftmaxScreen("masked", np.array([-np.inf, -np.inf], np.float32), ["a", "b"]))
         await explorer.settled()
         assert "Neither gives shares" in explorer.text
@@ -102,14 +100,21 @@ async def test_a_row_that_is_masked_altogether_is_said_and_stays():
         assert "all scores + 0" in explorer.text
 
 
-async def test_a_softmax_with_a_sink_is_said_to_have_one():
-    async with exploring(WIDE, model=str(REFERENCES / "gpt_oss"), text="The waves") as explorer:
+@pytest.mark.parametrize(
+    ("model", "tool", "said"),
+    [
+        ("gpt_oss", "softmax", "has a sink beside the scores"),
+        ("bart", "score", "no token is predicted: give a decoder text of two tokens or more"),
+    ],
+)
+async def test_what_a_model_does_not_tell_is_said(model: str, tool: str, said: str):
+    async with exploring(WIDE, model=str(REFERENCES / model), text="The waves") as explorer:
         await explorer.go("decoder.0.self_attention.weights")
-        await explorer.press("^")
-        assert "has a sink beside the scores" in explorer.messages[-1]
+        await explorer.open(tool)
+        assert said in explorer.messages[-1]
 
 
-async def test_a_text_is_scored_as_the_command_scores_it():
+async def test_a_text_is_scored_as_the_command_scores_it_and_one_of_one_token_is_said_to_predict_nothing():
     async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
         await explorer.app.screen.run_action("open('score')")
         await explorer.shown("How likely the text is", "perplexity")
@@ -124,18 +129,9 @@ async def test_a_text_is_scored_as_the_command_scores_it():
         await explorer.press("+")
         await explorer.shown("temperature 1.2", f"cross-entropy {warmer.cross_entropy:.4f}")
         await explorer.leave()
-
-
-async def test_a_text_of_one_token_is_said_to_predict_nothing():
-    async with exploring(WIDE, model="story", text="Once") as explorer:
+        await explorer.prompt("slash", "Once")
         await explorer.app.screen.run_action("open('score')")
         await explorer.shown("no token is predicted")
-
-
-async def test_what_the_decoder_has_written_is_asked_for_where_that_predicts_nothing():
-    async with exploring(WIDE, model=str(REFERENCES / "bart"), text="The waves") as explorer:
-        await explorer.press("%")
-        assert explorer.messages[-1] == "no token is predicted: give a decoder text of two tokens or more"
 
 
 COURSE = open_course()

@@ -90,7 +90,7 @@ def test_curves_by_step_are_marked_at_round_values(low: float, high: float, heig
     assert texts == marks
 
 
-def test_the_marks_of_a_named_axis_are_evenly_spaced_and_have_0_among_them() -> None:
+def test_marks_of_an_axis_are_evenly_spaced_with_0_among_them_and_on_lines_of_their_own() -> None:
     chart = replace(WAVES, series=WAVES.series[:1])
     for height in range(5, 16):
         lines = drawn(chart, 60, height)
@@ -98,9 +98,7 @@ def test_the_marks_of_a_named_axis_are_evenly_spaced_and_have_0_among_them() -> 
         assert 0 in marks, height
         assert len({round(one - other, 6) for one, other in pairwise(marks)}) <= 1, height
         assert not any("−0.0┤" in line for line in lines), height
-
-
-def test_no_two_marks_of_a_logarithmic_axis_share_a_line() -> None:
+    # of a logarithmic one
     series = Series("", (0.0, 9.0), (2.1, 0.003))
     chart = LineChart("", "step", "", (series,), logarithmic=True, counted=True)
     for height in range(5, 12):

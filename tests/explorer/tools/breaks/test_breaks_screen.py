@@ -210,7 +210,7 @@ async def test_a_broken_model_is_shown_step_by_step_beside_what_it_would_be_with
             assert explorer.stop == stop
 
 
-async def test_a_second_press_mends_and_what_is_not_there_is_refused_and_u_takes_back_what_was_switched():
+async def test_a_second_press_mends_and_what_is_not_there_is_refused_and_u_takes_back_what_was_switched_alone():
     async with exploring(WIDE, model="question") as explorer:
         whole = explorer.session
         await explorer.press("!")
@@ -240,10 +240,7 @@ async def test_a_second_press_mends_and_what_is_not_there_is_refused_and_u_takes
         # undone on the main screen too
         await explorer.press("escape", "u", "u", "u")
         assert explorer.session is whole
-
-
-async def test_u_takes_no_change_back_that_was_made_elsewhere():
-    async with exploring(WIDE, model="question") as explorer:
+        # no change that was made elsewhere
         await explorer.prompt("slash", "did the cat sleep")
         await explorer.press("!", "u")
         assert explorer.session.text == "did the cat sleep"

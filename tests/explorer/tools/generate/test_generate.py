@@ -165,20 +165,6 @@ async def test_the_same_seed_writes_the_same_text():
     assert texts[0] == texts[1] != texts[2]
 
 
-async def test_settings_are_offered_and_copied_as_they_were_written_with_every_digit():
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.press("W")
-        await set_numbers(explorer, temperature="0.12345678", top_p="0.87654321", seed="1234567")
-        settings = screen(explorer).writing.draft.settings
-        assert (settings.temperature, settings.top_p, settings.seed) == (0.12345678, 0.87654321, 1234567)
-        await set_numbers(explorer)
-        await set_numbers(explorer, top_k="3")
-        assert screen(explorer).writing.draft.settings == replace(settings, top_k=3)
-        await explorer.press("y")
-        line = explorer.app.clipboard
-        assert "--temperature 0.12345678 --top-p 0.87654321 --top-k 3 --sample-seed 1234567" in line
-
-
 async def test_writing_on_ends_by_itself_and_esc_halts_it():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
@@ -197,7 +183,9 @@ async def test_writing_on_ends_by_itself_and_esc_halts_it():
         assert not isinstance(explorer.app.screen, GenerateScreen)
 
 
-async def test_the_text_is_written_to_a_file_but_not_to_one_that_says_it_is_something_else(tmp_path: Path):
+async def test_the_text_is_written_to_a_file_but_not_to_one_that_says_it_is_something_else_and_settings_are_copied(
+    tmp_path,
+):
     async with exploring(NARROW, model="decoder") as explorer:
         await explorer.press("W", "space", "x")
         await explorer.answer(str(tmp_path / "text.svg"))
@@ -206,6 +194,17 @@ async def test_the_text_is_written_to_a_file_but_not_to_one_that_says_it_is_some
         await explorer.answer(str(tmp_path / "text.txt"))
         model = Model.load("decoder")
         assert (tmp_path / "text.txt").read_text() == model.tokenizer.decode(greedy(1)) + "\n"
+        await explorer.leave()
+        await explorer.press("W")
+        await set_numbers(explorer, temperature="0.12345678", top_p="0.87654321", seed="1234567")
+        settings = screen(explorer).writing.draft.settings
+        assert (settings.temperature, settings.top_p, settings.seed) == (0.12345678, 0.87654321, 1234567)
+        await set_numbers(explorer)
+        await set_numbers(explorer, top_k="3")
+        assert screen(explorer).writing.draft.settings == replace(settings, top_k=3)
+        await explorer.press("y")
+        line = explorer.app.clipboard
+        assert "--temperature 0.12345678 --top-p 0.87654321 --top-k 3 --sample-seed 1234567" in line
 
 
 async def test_a_model_that_does_not_write_says_so():
