@@ -36,6 +36,18 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
+def no_colors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(params=["colors", "no colors"])
+def colors(request: pytest.FixtureRequest) -> None:
+    """With colours, and without."""
+    if request.param == "no colors":
+        request.getfixturevalue("no_colors")
+
+
+@pytest.fixture
 def screen_text() -> Callable[[App[Any]], str]:
     """A function that gives the text on an app's screen."""
     return lambda app: "\n".join(strip.text for strip in app.screen._compositor.render_strips())

@@ -159,8 +159,7 @@ async def test_every_stop_and_pane_in_other_colours(environment, monkeypatch: py
         await explorer.press("t", "escape")
 
 
-async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour_the_numbers_are_glyphs(no_colors):
     async with exploring(SMALL, model="encoder", sizes={"d_model": 64}, at="embedding.output") as explorer:
         await explorer.press("minus", "minus", "minus", "minus")
         heat_map = explorer.main.query_one(HeatMap)

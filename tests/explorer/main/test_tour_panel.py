@@ -166,8 +166,7 @@ async def test_a_long_text_scrolls_in_a_small_terminal():
 
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_a_small_terminal_and_no_colour(shows, monkeypatch, theme):
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_a_small_terminal_and_no_colour(shows, theme, no_colors):
     async with Host(theme).run_test() as pilot:
         for size in [(5, 3), (1, 1), (40, 12)]:
             await pilot.resize_terminal(*size)
@@ -191,10 +190,7 @@ async def test_a_tour_has_one_counting_alone():
             assert steps.search(explorer.text)
 
 
-@pytest.mark.parametrize("colors", [True, False])
-async def test_the_first_stop_is_one_sentence_and_arrows_at_one_number(colors, monkeypatch):
-    if not colors:
-        monkeypatch.setenv("NO_COLOR", "1")
+async def test_the_first_stop_is_one_sentence_and_arrows_at_one_number(colors):
     async with exploring(WIDE, model="question", whole=None) as explorer:
         async for _ in explorer.sizes(WIDE, MEDIUM, NARROW, SMALL):
             await explorer.press("t")

@@ -67,8 +67,7 @@ async def test_a_page_is_shown_scrolled_and_closed(open_screen, screen_text, sho
     ("screen", "said"),
     [(partial(MessageScreen, "Vocabulary", LINES), "word3"), (partial(HelpScreen, PAGE, "Help"), "What space does")],
 )
-async def test_a_small_terminal_and_no_colour(screen, said, open_screen, shows, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_a_small_terminal_and_no_colour(screen, said, open_screen, shows, no_colors):
     async with open_screen(screen()) as pilot:
         for theme in ("tui-dark", "tui-light"):
             pilot.app.theme = theme

@@ -79,10 +79,7 @@ async def test_only_what_says_something_else_is_drawn_again_and_all_have_help() 
             await explorer.leave("escape", "q")
 
 
-@pytest.mark.parametrize("color", [True, False])
-async def test_every_size_with_and_without_colour(color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not color:
-        monkeypatch.setenv("NO_COLOR", "1")
+async def test_every_size_with_and_without_colour(colors) -> None:
     async with exploring(WIDE, **BERT) as explorer:
         for key in SCREENS:
             await opened(explorer, key)

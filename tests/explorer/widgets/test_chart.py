@@ -168,12 +168,7 @@ async def test_a_legend_without_room_goes_on_in_the_next_line_until_all_curves_a
     assert all(f"curve {i}" in "\n".join(twelve[:6]) for i in range(12))
 
 
-@pytest.mark.parametrize("colors", [True, False])
-async def test_no_two_of_many_curves_are_drawn_alike(
-    shown: Draw, monkeypatch: pytest.MonkeyPatch, *, colors: bool
-) -> None:
-    if not colors:
-        monkeypatch.setenv("NO_COLOR", "")
+async def test_no_two_of_many_curves_are_drawn_alike(shown: Draw, colors) -> None:
     many = tuple(Series(str(i), (0.0, 1.0), (float(i), float(i))) for i in range(33))
     (lines,) = await shown(LineChart("Many", "", "", many), size=(100, 60))
     words = " ".join(line for line in lines if "╭" not in line and "│" not in line).split()
@@ -183,8 +178,7 @@ async def test_no_two_of_many_curves_are_drawn_alike(
     assert all(later[i - 8] * 50 in "".join(lines) for i in range(8, 33))
 
 
-async def test_without_colour_curves_and_bars_are_told_apart(shown: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
+async def test_without_colour_curves_and_bars_are_told_apart(shown: Draw, no_colors) -> None:
     for lines, glyphs in zip(await shown(BARS, WAVES, COUNTS), ("▒█", "*+", "▒"), strict=True):
         assert set(glyphs) <= set("".join(lines))
 

@@ -217,8 +217,7 @@ async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_t
         assert "[b]bol" in text
 
 
-async def test_without_colour_glyphs_and_brackets_say_it(screen_text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour_glyphs_and_brackets_say_it(screen_text, no_colors) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 12)) as pilot:
         for scale, low, high in ((UNIT, ",", "@@"), (SIGNED, "==", "##")):
@@ -354,8 +353,7 @@ async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
         assert max(lightness) > 600
 
 
-async def test_without_colour_the_ramp_is_of_glyphs(screen_text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour_the_ramp_is_of_glyphs(screen_text, no_colors) -> None:
     async with legend(screen_text) as line:
         assert "blank ,, :: -- == ++ ** ## %% @@" in await line(SHARES)
         assert "== -= --  - blank  + ++ +# ##" in await line(BOTH_SIGNS)

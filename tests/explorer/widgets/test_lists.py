@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import pytest
 from driving import NARROW, SMALL, Explorer, exploring
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -120,10 +119,7 @@ async def test_lines_are_cut_harmless_and_never_markup(screen_text) -> None:
         assert text.count("…") == 2
 
 
-@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
-async def test_any_size_of_screen(environment: dict[str, str], shows, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+async def test_any_size_of_screen(shows, colors) -> None:
     app = ListApp(1000)
     async with app.run_test(size=(80, 24)) as pilot:
         for size in [(1, 1), (3, 2), (200, 50)]:
@@ -191,10 +187,7 @@ async def test_the_cursor_moves_and_stays_on_screen(screen_text) -> None:
             assert pilot.app.chosen == times
 
 
-@pytest.mark.parametrize("color", [True, False])
-async def test_hostile_words_and_those_whose_number_is_none_are_drawn(color: bool, screen_text, monkeypatch) -> None:
-    if not color:
-        monkeypatch.setenv("NO_COLOR", "1")
+async def test_hostile_words_and_those_whose_number_is_none_are_drawn(screen_text, colors) -> None:
     app = TableApp(2, 2)
     app.cell = lambda row, column: ("\x1b[31m漢[b]", 0.3) if row else (f"w{row}-{column}", float("nan"))
     async with app.run_test(size=(40, 6)) as pilot:

@@ -227,8 +227,7 @@ async def test_two_rows_share_a_line_in_their_own_colours() -> None:
 
 
 @pytest.mark.parametrize("scale", [UNIT, Scale("diverging", -1.0, 1.0)])
-async def test_without_colour_glyphs_stand_for_values(scale: Scale, screen_text, monkeypatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour_glyphs_stand_for_values(scale: Scale, screen_text, no_colors) -> None:
     app = HeadsApp(1, scale=scale)
     app.tiles = [np.array([[1.0, 0.0, -np.inf], [0.1, 0.0, -np.inf], [scale.low, 0.4, 0.0]])]
     async with app.run_test(size=(20, 6)):

@@ -156,10 +156,7 @@ async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_
         assert "head 0 · step 0" in explorer.text
 
 
-@pytest.mark.parametrize("colors", [True, False])
-async def test_it_fits_every_size(colors, run, monkeypatch):
-    if not colors:
-        monkeypatch.setenv("NO_COLOR", "1")
+async def test_it_fits_every_size(run, colors):
     async with stepping_through(run, (2, 3)) as explorer:
         for place, size in enumerate([(2, 3), (5, 3), SMALL, (60, 20), NARROW, MEDIUM]):
             await explorer.resize(*size)

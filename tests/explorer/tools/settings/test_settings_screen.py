@@ -141,10 +141,7 @@ async def test_a_vocabulary_file_is_typed_in_and_read_again(open_screen, screen_
         assert pilot.app.result.vocabulary.size == 4
 
 
-async def test_of_a_checkpoint_only_what_is_not_in_its_folder_can_change(
-    open_screen, screen_text, monkeypatch, tmp_path
-):
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_of_a_checkpoint_only_what_is_not_in_its_folder_can_change(open_screen, screen_text, tmp_path, no_colors):
     Model.load("encoder", device="cpu").save(tmp_path / "mine")
     checkpoint = Model.load(tmp_path / "mine", device="cpu")
     async with open_screen(settings(checkpoint)) as pilot:

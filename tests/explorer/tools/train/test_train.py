@@ -327,8 +327,7 @@ async def test_the_steps_of_a_run_that_was_named_before_are_not_those_of_a_new_o
         assert explorer.app.screen.query_one("#steps").value == "8"
 
 
-async def test_every_part_is_reached_at_every_size_also_without_colour(begun, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_every_part_is_reached_at_every_size_also_without_colour(begun, no_colors):
     async with training(begun) as explorer:
         await steps(explorer, 2)
         for text in ("Loss by step", "Accuracy by step", "encoder.0", "cross-attention", "wrong"):
