@@ -83,19 +83,17 @@ async def ends_with_q(explorer: Explorer) -> None:
 
 @pytest.mark.parametrize("seed", [1])
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS.keys())
-async def test_keys_at_random_break_nothing(options, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+async def test_keys_at_random_break_nothing(options, seed: int, here: Path):
     async with exploring((100, 30), **options) as explorer:
         await press_at_random(explorer, seed, 120)
         await ends_with_q(explorer)
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"])
-async def test_keys_at_random_with_a_hostile_vocabulary(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+async def test_keys_at_random_with_a_hostile_vocabulary(model, here: Path):
     words = [word.replace("\x00", "") for word in (*MARKUP, *ESCAPES, *STRANGE)]
-    (tmp_path / "[red]odd.txt").write_text(" ".join(words), encoding="utf-8")
-    options = {"model": model, "vocab": str(tmp_path / "[red]odd.txt"), "text": " ".join(words[:12])}
+    (here / "[red]odd.txt").write_text(" ".join(words), encoding="utf-8")
+    options = {"model": model, "vocab": str(here / "[red]odd.txt"), "text": " ".join(words[:12])}
     async with exploring((100, 30), **options) as explorer:
         await press_at_random(explorer, 3, 120)
         await ends_with_q(explorer)

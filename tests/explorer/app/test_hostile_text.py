@@ -52,8 +52,7 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
 
 
 @pytest.mark.parametrize("words", KINDS.values(), ids=KINDS.keys())
-async def test_strange_words_in_the_names_of_files(words, tmp_path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+async def test_strange_words_in_the_names_of_files(words, here):
     async with exploring(NARROW, at="embedding.output") as explorer:
         for word in words:
             await explorer.prompt("x", f"no/{word}/there.csv")
@@ -64,4 +63,4 @@ async def test_strange_words_in_the_names_of_files(words, tmp_path, monkeypatch:
             await explorer.answer(f"{name}.csv")
             check_screen(explorer)
             await explorer.press("escape")
-        assert len(list(tmp_path.glob("*.csv"))) >= len(words) - 1
+        assert len(list(here.glob("*.csv"))) >= len(words) - 1

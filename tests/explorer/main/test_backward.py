@@ -141,8 +141,7 @@ async def test_both_scroll_together():
         assert first.scroll_offset.x > 0 < first.scroll_offset.y
 
 
-async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(here):
     async with backward(MEDIUM, SCALED, 0, 1, 2) as explorer:
         # one key goes from gradient to value
         async for _ in explorer.sizes(MEDIUM, NARROW):
@@ -157,7 +156,7 @@ async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_p
         await explorer.keys("x")
         assert explorer.focused_input.value == f"gradient.{WEIGHTS}.head0.csv"
         await explorer.answer("a.csv")
-        written = np.genfromtxt(tmp_path / "a.csv", delimiter=",")[1:, 1:]
+        written = np.genfromtxt(here / "a.csv", delimiter=",")[1:, 1:]
         assert np.allclose(written, explorer.session.gradients.values[WEIGHTS][0], rtol=1e-6)
         # a gradient that is followed shows gradients, and a value values
         await explorer.go("encoder.0.feed_forward.norm", 0, 1, 1)

@@ -88,8 +88,7 @@ READ = {
 """How the numbers in a file are read."""
 
 
-async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text_are_written(here):
     async with exploring(NARROW, at=WEIGHTS) as explorer:
         wanted = explorer.session.trace[WEIGHTS][1]
         # the cell and the row
@@ -101,7 +100,7 @@ async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text
         # files
         for suffix, read in READ.items():
             await explorer.press("x")
-            path = tmp_path / f"{Path(explorer.focused_input.value).stem}{suffix}"
+            path = here / f"{Path(explorer.focused_input.value).stem}{suffix}"
             await explorer.answer(path.name)
             assert explorer.app.screen is explorer.main
             assert "written" in explorer.messages[-1]
@@ -109,13 +108,12 @@ async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text
             np.testing.assert_array_equal(np.asarray(values, dtype=wanted.dtype).reshape(wanted.shape), wanted)
         for name in ("picture.svg", "table.txt"):
             await explorer.prompt("x", name)
-            assert "shore" in (tmp_path / name).read_text()
-    picture = resvg_py.svg_to_bytes(svg_path=str(tmp_path / "picture.svg"))
+            assert "shore" in (here / name).read_text()
+    picture = resvg_py.svg_to_bytes(svg_path=str(here / "picture.svg"))
     assert bytes(picture).startswith(b"\x89PNG")
 
 
-async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_the_dialog(here):
     async with exploring(NARROW) as explorer:
         await explorer.press("x", "y", "Y", "w", "c", "m")
         assert explorer.app.screen is explorer.main
@@ -127,25 +125,23 @@ async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_th
             assert explorer.app.screen is not explorer.main
             assert explorer.app.screen.query_one("#problem").visual.plain.strip()
         await explorer.leave()
-        assert list(tmp_path.rglob("*.*")) == []
+        assert list(here.rglob("*.*")) == []
 
 
-async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_the_chart_is_exported_where_it_has_the_keys(here):
     async with exploring(WIDE, at="embedding.positions") as explorer:
         await explorer.press("6", "c")
         for name in ("waves.svg", "waves.txt"):
             await explorer.prompt("x", "waves.png")
             assert "has to end in .svg, .txt" in explorer.text
             await explorer.answer(name)
-            written = (tmp_path / name).read_text()
+            written = (here / name).read_text()
             assert "Positional encoding" in written
             assert "sin 4" in written
-        assert {path.name for path in tmp_path.iterdir()} == {"waves.svg", "waves.txt"}
+        assert {path.name for path in here.iterdir()} == {"waves.svg", "waves.txt"}
 
 
-async def test_a_gradient_of_a_metric_is_not_exported_as_one_of_the_loss(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_a_gradient_of_a_metric_is_not_exported_as_one_of_the_loss(here):
     async with exploring(WIDE, model="question") as explorer:
         port = explorer.parts.port
         port.change(explorer.session.with_measure(Measure("logit", (explorer.session.encoding.ids[0],))))
@@ -159,8 +155,7 @@ async def test_a_gradient_of_a_metric_is_not_exported_as_one_of_the_loss(tmp_pat
 
 
 @pytest.mark.parametrize(("key", "called"), [("b", "gradient/"), ("=", "difference/")])
-async def test_a_gradient_or_difference_has_a_name_in_files_that_no_step_has(tmp_path, monkeypatch, key, called):
-    monkeypatch.chdir(tmp_path)
+async def test_a_gradient_or_difference_has_a_name_in_files_that_no_step_has(here, key, called):
     async with exploring(WIDE, model="question", at=WEIGHTS) as explorer:
         session = explorer.session
         wanted = changes(session.model, session.base.program, ["0.self_attention.scores *= 3"])

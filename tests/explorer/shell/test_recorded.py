@@ -279,9 +279,8 @@ def test_a_recording_names_its_files_in_order() -> None:
     assert many == sorted(many)
 
 
-async def test_what_is_shown_is_recorded_between_two_presses_into_a_file_that_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "walk-01.html").write_text("mine")
+async def test_what_is_shown_is_recorded_between_two_presses_into_a_file_that_is_asked_for(here, monkeypatch):
+    (here / "walk-01.html").write_text("mine")
     async with exploring(NARROW, model="question", preferences=Preferences()) as explorer:
         recording = explorer.parts.recording
         await explorer.press("r", "r")
@@ -308,8 +307,8 @@ async def test_what_is_shown_is_recorded_between_two_presses_into_a_file_that_is
         # what can
         await explorer.press("r", "r")
         await explorer.answer("walk.cast")
-        await explorer.until(lambda: (tmp_path / "walk.cast").is_file())
-    head, *screens = map(json.loads, (tmp_path / "walk.cast").read_text().splitlines())
+        await explorer.until(lambda: (here / "walk.cast").is_file())
+    head, *screens = map(json.loads, (here / "walk.cast").read_text().splitlines())
     assert (head["width"], head["height"]) == NARROW
     assert len(screens) > 2
     assert [second for second, _, _ in screens] == sorted(second for second, _, _ in screens)

@@ -33,8 +33,7 @@ async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells():
             assert (explorer.position.place.row, explorer.position.place.column) == cell.index[-2:]
 
 
-async def test_it_says_where_there_is_no_number_goes_further_back_and_into_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_it_says_where_there_is_no_number_goes_further_back_and_into_files(here):
     async with exploring(WIDE, model="question") as explorer:
         explorer.main.action_open("poster")
         await explorer.settled()
@@ -53,8 +52,8 @@ async def test_it_says_where_there_is_no_number_goes_further_back_and_into_files
         for name in ("a.svg", "a.txt"):
             await explorer.prompt("x", name)
             await explorer.until(lambda: explorer.app.screen is screen)
-        assert (tmp_path / "a.svg").read_text().startswith("<svg")
-        assert "worked out again in float64" in (tmp_path / "a.txt").read_text()
+        assert (here / "a.svg").read_text().startswith("<svg")
+        assert "worked out again in float64" in (here / "a.txt").read_text()
         await explorer.prompt("x", "a.gif")
         assert "a poster ends in" in explorer.text
 

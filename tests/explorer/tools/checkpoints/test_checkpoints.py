@@ -123,15 +123,14 @@ async def test_enter_explores_a_checkpoint_at_its_head_and_d_compares_it_with_th
         assert "step 10" in explorer.text
 
 
-async def test_a_run_is_suggested_where_there_is_one(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "empty").mkdir(parents=True)
+async def test_a_run_is_suggested_where_there_is_one(run, here):
+    (here / "runs" / "empty").mkdir(parents=True)
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("F")
         assert explorer.focused_input.value == ""
         assert "ctrl+l trains a model and makes one" in explorer.text
         await explorer.press("escape")
-        shutil.copytree(run, tmp_path / "runs" / "made")
+        shutil.copytree(run, here / "runs" / "made")
         await explorer.press("F")
         assert explorer.focused_input.value == str(Path("runs/made"))
         await explorer.press("enter")

@@ -285,15 +285,14 @@ async def test_the_screen_of_a_run_that_was_left_while_it_was_opened_goes_with_i
         await explorer.shown("the run is closed")
 
 
-async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(here):
     async with exploring(WIDE) as explorer:
         await explorer.open("train")
         assert "dates as people write them" in explorer.text
         form = explorer.app.screen
         usual = explorer.focused_input.value
-        (tmp_path / "full").mkdir()
-        (tmp_path / "full" / "notes.txt").write_text("mine")
+        (here / "full").mkdir()
+        (here / "full" / "notes.txt").write_text("mine")
         await explorer.write("full")
         await explorer.shown("choose another run folder")
         await explorer.write(usual)
@@ -311,12 +310,11 @@ async def test_the_form_says_what_is_wrong_and_writes_a_built_in_text(tmp_path, 
         await explorer.keys("ctrl+s")
         await explorer.until(lambda: isinstance(explorer.app.screen, TrainScreen))
         await explorer.shown("step           0 of 4")
-    assert (tmp_path / "runs/dates/dates.txt").read_text().count("\t") == 5000
-    assert (tmp_path / "runs/dates/run.json").exists()
+    assert (here / "runs/dates/dates.txt").read_text().count("\t") == 5000
+    assert (here / "runs/dates/run.json").exists()
 
 
-async def test_the_steps_of_a_run_that_was_named_before_are_not_those_of_a_new_one(begun, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_the_steps_of_a_run_that_was_named_before_are_not_those_of_a_new_one(begun, here):
     async with exploring(WIDE) as explorer:
         await explorer.open("train")
         for name, steps in {"run": "6", "run2": "1500", "run ": "6", "runs": "1500"}.items():
