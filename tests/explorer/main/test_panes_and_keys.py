@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 import pytest
-from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, Explorer, exploring
+from driving import MEDIUM, NARROW, SMALL, WEIGHTS, WIDE, exploring
 from textual.command import CommandPalette
 from textual.geometry import Size
 
@@ -263,13 +263,6 @@ SIZES = ((80, 24), (80, 60), (96, 26), (100, 30), (119, 35), (119, 60), (120, 36
 LONG = "Once there was a small girl called Mira , who lived by the sea with a dog . One day Mira found a red kite ."
 
 
-def numbers(explorer: Explorer) -> int:
-    """Cells of the matrix that are shown with their numbers."""
-    drawn = explorer.main.query_one("#matrix").query_one(HeatMap)
-    rows, columns = drawn.shown
-    return len(rows) * len(columns) if drawn.grid.cell_width >= 5 else 0
-
-
 @pytest.mark.parametrize(
     ("model", "text", "whole", "stops"),
     [
@@ -285,7 +278,9 @@ async def test_a_larger_terminal_never_shows_fewer_numbers(model, text, whole, s
         async for size in explorer.sizes(*SIZES):
             for stop in stops:
                 await explorer.go(stop)
-                counts[stop][size] = numbers(explorer)
+                drawn = explorer.main.query_one("#matrix").query_one(HeatMap)
+                rows, columns = drawn.shown
+                counts[stop][size] = len(rows) * len(columns) if drawn.grid.cell_width >= 5 else 0
     for shown in counts.values():
         assert shown[SIZES[-1]] or whole is False
         for small, large in product(SIZES, SIZES):

@@ -223,17 +223,12 @@ STYLES = [
 LINE = st.lists(st.tuples(st.text(" ab▀▄é", min_size=1, max_size=6), st.sampled_from(STYLES)), max_size=8)
 
 
-def cells_of(line: Line) -> Line:
-    """A line of 20 columns, each cell by itself."""
-    cells = [(character, style) for text, style in line for character in text]
-    return [*cells, *[(" ", PLAIN)] * 20][:20]
-
-
 def check_seen(screens: Sequence[list[Line]]) -> None:
     """Screens after each other are seen as if the terminal was empty before each."""
     frame, terminal = Frame(ColorSystem.TRUECOLOR), Terminal(20)
     for screen in screens:
-        lines = [cells_of(line) for line in screen]
+        cells = [[(character, style) for text, style in line for character in text] for line in screen]
+        lines = [[*line, *[(" ", PLAIN)] * 20][:20] for line in cells]
         terminal.write(frame.write(full(lines)))
         bare = Terminal(20)
         for y, line in enumerate(lines):

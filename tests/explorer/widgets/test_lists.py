@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from driving import NARROW, SMALL, Explorer, exploring
+from driving import NARROW, SMALL, exploring
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.screen import Screen
@@ -218,14 +218,6 @@ async def test_the_width_of_cells_changes() -> None:
         assert len(table.shown[1]) < before
 
 
-def ground_of_corner(explorer: Explorer) -> str:
-    """What the cell at the lower right of the matrix is drawn on."""
-    place = explorer.main.query_one("#matrix").query_one(HeatMap).content_region
-    strip = explorer.app.screen._compositor.render_strips()[place.bottom - 1]
-    (corner,) = strip.crop(place.right - 1, place.right)
-    return str(corner.style.bgcolor)
-
-
 async def test_the_corner_between_bars_has_the_ground_of_the_theme():
     async with exploring((40, 12), model="encoder-decoder", sizes={"layers": 2}, whole=None) as explorer:
         await explorer.press("space", "4")
@@ -236,7 +228,10 @@ async def test_the_corner_between_bars_has_the_ground_of_the_theme():
         cells = explorer.main.query_one("#matrix").query_one(HeatMap)
         assert cells.show_horizontal_scrollbar
         assert cells.show_vertical_scrollbar
-        assert ground_of_corner(explorer) == str(cells.ink().bgcolor)
+        place = cells.content_region
+        strip = explorer.app.screen._compositor.render_strips()[place.bottom - 1]
+        (corner,) = strip.crop(place.right - 1, place.right)
+        assert corner.style.bgcolor == cells.ink().bgcolor
 
 
 class Words(App[None]):

@@ -165,7 +165,7 @@ async def test_the_same_seed_writes_the_same_text():
     assert texts[0] == texts[1] != texts[2]
 
 
-async def test_writing_on_ends_by_itself_and_esc_halts_it():
+async def test_writing_on_ends_by_itself_and_esc_halts_it_and_a_key_for_a_screen_that_is_gone_does_nothing():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")
         await set_numbers(explorer, max_new_tokens="6")
@@ -181,6 +181,12 @@ async def test_writing_on_ends_by_itself_and_esc_halts_it():
         assert len(written(explorer)) == count < 2000
         await explorer.press("escape")
         assert not isinstance(explorer.app.screen, GenerateScreen)
+        await explorer.press("W")
+        left = await explorer.front(GenerateScreen)
+        await explorer.leave()
+        for action in ("turn_back('undo')", "leave"):
+            assert await explorer.app.run_action(action, left)
+        assert not explorer.app.failures.told
 
 
 async def test_the_text_is_written_to_a_file_but_not_to_one_that_says_it_is_something_else_and_settings_are_copied(
@@ -364,13 +370,3 @@ async def test_the_text_is_written_under_the_edits_of_the_explorer_and_opens_wit
         await explorer.press("E")
         assert (explorer.session.trace[name] == 0).all()
         assert "decoder.0.self_attention.context → 0" in explorer.text
-
-
-async def test_a_key_for_a_screen_that_is_gone_does_nothing():
-    async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.press("W")
-        left = await explorer.front(GenerateScreen)
-        await explorer.leave()
-        for action in ("turn_back('undo')", "leave"):
-            assert await explorer.app.run_action(action, left)
-        assert not explorer.app.failures.told
