@@ -27,10 +27,9 @@ QUESTION = open_session(ModelOptions("question"), None, None)
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch) -> Path:
-    """The file of a lecture, in the folder where the program runs."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "mine.toml"
+def path(here: Path) -> Path:
+    """The file of a lecture."""
+    return here / "mine.toml"
 
 
 def written(name: str, step: str = "tokens", more: str = "") -> str:

@@ -206,7 +206,7 @@ def kept(store: Store, *keys: Key) -> list[bool]:
     return [store.find(each) is not None for each in keys]
 
 
-def test_what_is_far_from_the_position_or_of_another_session_goes_first() -> None:
+def test_what_is_far_or_of_another_session_goes_first_and_what_the_scene_is_made_of_stays() -> None:
     session, other = (open_session(ModelOptions("question"), None, None) for _ in range(2))
     store = Store(most_bytes=450)
     near, nearer, far = (Key(session, session.stops[place], "picture") for place in (3, 4, 15))
@@ -216,10 +216,7 @@ def test_what_is_far_from_the_position_or_of_another_session_goes_first() -> Non
     store.used.clear()
     store.make_room(session, session.stops[5])
     assert kept(store, elsewhere, far, near, nearer, here) == [False, False, False, True, True]
-
-
-def test_what_the_scene_is_made_of_stays_however_large_it_is() -> None:
-    session = open_session(ModelOptions("question"), None, None)
+    # what the scene is made of, however large it is
     store, keys = Store(most_bytes=10), [Key(session, stop, "picture") for stop in session.stops[:5]]
     reading = Reading(store, here=True, most=ENDLESS)
     for each in keys:

@@ -38,7 +38,7 @@ def asked(name: str, place: Place = Place(), number: int = 0):  # noqa: B008
     return question(SESSION.trace, view, place, number)
 
 
-def test_the_word_that_a_row_looks_at_most_is_worked_out():
+def test_how_one_could_have_known_is_true_of_what_the_step_is_made_from():
     question = asked(WEIGHTS, Place(2, 0, 0))
     best = int(SESSION.trace[WEIGHTS][2, 0].argmax())
     assert question.text == "Which word will “where” in head 2 look at most?"
@@ -46,9 +46,7 @@ def test_the_word_that_a_row_looks_at_most_is_worked_out():
     scores = np.sort(SESSION.trace["encoder.0.self_attention.masked"][2, 0])
     ahead = f"? @8 has the largest score, {scores[-1]:.3f}, before hide @5 with {scores[-2]:.3f}"
     assert question.known_by == f"{ahead}: a softmax keeps their order."
-
-
-def test_how_one_could_have_known_is_true_of_what_the_step_is_made_from():
+    # sums and largest numbers
     trace = SESSION.trace
     query, key, scores = (trace[f"encoder.0.self_attention.{name}"] for name in ("query", "key", "scores"))
     products = query[1, 2].astype(np.float64) * key[1, 3]
