@@ -134,6 +134,9 @@ def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
     assert re.search(r"Σ e\^s +0  no key is visible", out)
     assert re.search(r"weight +0  not 0 ÷ 0 but 0", out)
     assert "stored      0\n" in out
+    # how a value was set
+    edited = run("show", "encoder.0.output", "--edit", "0.output[2:4] = mean", "--explain", "2,1").out
+    assert re.search(r"stored +\S+  \(ablated to the mean\)\n", edited)
 
 
 def test_a_sentence_that_is_cut_is_said_and_ids_have_their_words(run: Run) -> None:

@@ -128,7 +128,7 @@ class Show(Featured):
             return
         sides = ((view.rows, place.row), (view.columns, place.column))
         labels = [f"{axis.name} {axis.label(i)}" for axis, i in sides if axis.label(i) != str(i)]
-        yield text.cell_text(explanation, labels, self._page())
+        yield text.cell_text(explanation, labels, self._page(), trace.edits)
 
     def _list(self, program: Program) -> Iterator[str]:
         """All steps, their names by which others are called, and the weights."""

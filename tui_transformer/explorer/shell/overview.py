@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -221,11 +222,8 @@ class Overview(ExplorerScreen[None]):
             if self._written.is_new(border, text):
                 setattr(content, border, Content(visible(text)))
         progress = f"{texts.progress} · ended" if self.ended else texts.progress
-        right, detail, about = f"{self.requests.doing or progress} ", texts.detail, texts.about
-        if not about:
-            unknown = ", ".join(filter(None, map(unknown_named, self.session.sequences.values())))
-            about = f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}"
-            about += f" · not in the vocabulary: {unknown}" if unknown else ""
+        right, detail = f"{self.requests.doing or progress} ", texts.detail
+        about = texts.about or self.session.cache.tokens.made("explored", partial(_explored, self.session))
         left = Text(f" {visible(about)}")
         left.truncate(max(self.size.width - cells(right) - 1, 0), overflow="ellipsis", pad=True)
         if not isinstance(detail, Content):
@@ -250,6 +248,12 @@ class Overview(ExplorerScreen[None]):
     def action_leave(self) -> None:
         self.worker.cancel(self.KIND)
         self.dismiss(None)
+
+
+def _explored(session: Session) -> str:
+    unknown = ", ".join(filter(None, map(unknown_named, session.sequences.values())))
+    also = f" · not in the vocabulary: {unknown}" if unknown else ""
+    return f"tui-transformer   {session.model.name} · {session.model.config.summary}{also}"
 
 
 def work_on(
