@@ -19,7 +19,6 @@ from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Sums
-    from tui_transformer.survey.results import Results
     from tui_transformer.survey.running import Job, Progress
 
 
@@ -172,7 +171,10 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     if counts.texts:
         of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
         found = Results.of(rows(sums, of), examples(sums, of, job.work.model))
-        missing = _missing(job, sums, found)
+        there = {row.measure.partition(":")[0] for row in found.rows}
+        missing = ", ".join(name for name in job.work.asked.measures if name not in there)
+        cut = f": texts are cut to --length {job.work.asked.length:,}" if counts.cut else ""
+        missing = f"no text has a number for {missing}{cut}" if missing else ""
         if not found.rows and whole:
             path.unlink(missing_ok=True)  # other settings begin anew
             raise InputError(missing)
@@ -196,14 +198,6 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     else:
         again = "the same command goes on" + (", given the same texts" if STDIN in job.files else "")
         note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")
-
-
-def _missing(job: Job, sums: Sums, found: Results) -> str:
-    """Which of the measures no text has; "" where all are there."""
-    there = {row.measure.partition(":")[0] for row in found.rows}
-    missing = [name for name in job.work.asked.measures if name not in there]
-    cut = f": texts are cut to --length {job.work.asked.length:,}" if sums.counts.cut else ""
-    return f"no text has a number for {', '.join(missing)}{cut}" if missing else ""
 
 
 def how_far(now: Progress, total: int | None, seconds: float) -> str:

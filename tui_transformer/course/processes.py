@@ -87,7 +87,13 @@ class Family:
         below: dict[int, list[int]] = {}
         for each in table.values():
             below.setdefault(each.parent, []).append(each.pid)
-        ours = [each.pid for each in table.values() if self._is_ours(each)]
+        own, session = os.getpid(), os.getsid(0)
+        ours = []
+        for each in table.values():
+            adopted = each.parent == own and each.session not in (0, session)
+            known = adopted or each.marked or self._known.get(each.pid) == each.started
+            if known and self._before.get(each.pid) != each.started:
+                ours.append(each.pid)
         for pid in ours:  # which grows
             ours += (each for each in below.get(pid, ()) if each not in ours)
         self._known = {pid: table[pid].started for pid in ours}
@@ -96,12 +102,6 @@ class Family:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
         return [table[pid] for pid in ours if not table[pid].ended]
-
-    def _is_ours(self, process: Process) -> bool:
-        if self._before.get(process.pid) == process.started:
-            return False
-        adopted = process.parent == os.getpid() and process.session not in (0, os.getsid(0))
-        return adopted or process.marked or self._known.get(process.pid) == process.started
 
     def end(self) -> None:
         """End them all: first they are stopped, so that none starts others meanwhile."""
