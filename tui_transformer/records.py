@@ -122,11 +122,7 @@ class _Compiled:
         return function.__get__(instance, owner)
 
 
-def _compile_later(*what: Any) -> _Compiled:
-    return _Compiled(partial(USUAL["_init_fn"], *what))
-
-
-OWN = {"_frozen_get_del_attr": _refuse, "_init_fn": _compile_later}
+OWN = {"_frozen_get_del_attr": _refuse, "_init_fn": lambda *what: _Compiled(partial(USUAL["_init_fn"], *what))}
 """What makes the two functions that refuse, and `__init__`, of Python 3.11 and 3.12; later ones make all at once."""
 
 USUAL: dict[str, Any] = {name: getattr(dataclasses, name) for name in OWN if hasattr(dataclasses, "_create_fn")}

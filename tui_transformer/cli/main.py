@@ -39,7 +39,11 @@ def main() -> NoReturn:
         code = app(prog_name=NAME, standalone_mode=False)
         sys.stdout.flush()
     except SystemExit as error:
-        _say_ended(error.code)
+        ends = {128 + number: f"ended by {number.name}" for number in ENDING} | {128 + signal.SIGINT: "interrupted"}
+        if error.code in ends:  # the command has said nothing of the signal
+            command = sys.argv[1] if sys.argv[1:] and sys.argv[1] in COMMANDS else NAME
+            writes = any(word.split("=")[0] == "--out" for word in sys.argv)
+            _say(f"{NAME}: {command} was {ends[error.code]}" + ": what it had not finished is not written" * writes)
         raise
     except Exception as error:  # noqa: BLE001 - what is nothing else is a mistake of the program
         code = _failed(error)
@@ -90,15 +94,6 @@ def _end_again(lost: sys.UnraisableHookArgs) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
         sys.__unraisablehook__(lost)
-
-
-def _say_ended(code: object) -> None:
-    """What a signal ended, where the command has said nothing of it."""
-    ends = {128 + number: f"ended by {number.name}" for number in ENDING} | {128 + signal.SIGINT: "interrupted"}
-    if code in ends:
-        command = sys.argv[1] if sys.argv[1:] and sys.argv[1] in COMMANDS else NAME
-        writes = any(word.split("=")[0] == "--out" for word in sys.argv)
-        _say(f"{NAME}: {command} was {ends[code]}" + ": what it had not finished is not written" * writes)
 
 
 def _say(line: str) -> None:

@@ -54,7 +54,11 @@ def _joined(working: Working) -> str:
     first, *others = working.items
     if isinstance(first, Sum) and not others:
         count = len(first)
-        shown = [_term(first, k) for k in (range(count) if count <= 2 else (0, count - 1))]
+        shown = list[str]()
+        for k in range(count) if count <= 2 else (0, count - 1):
+            factors, contribution = [float(factor.values[k]) for factor in first.factors], float(first.contributions[k])
+            close = math.isclose(math.prod(factors), contribution, rel_tol=1e-6, abs_tol=1e-12)
+            shown.append(" · ".join(map(bracketed, factors if close and len(factors) > 1 else [contribution])))
         return (" + … + " if count > 2 else " + ").join(shown)
     value = _number(first)
     text = spoken(value)
@@ -70,12 +74,3 @@ def _joined(working: Working) -> str:
 
 def _number(item: Sum | Value) -> float:
     return item.total if isinstance(item, Sum) else item.value
-
-
-def _term(total: Sum, k: int) -> str:
-    """A term as the product of its factors, where it is that."""
-    factors = [float(factor.values[k]) for factor in total.factors]
-    contribution = float(total.contributions[k])
-    if len(factors) > 1 and math.isclose(math.prod(factors), contribution, rel_tol=1e-6, abs_tol=1e-12):
-        return " · ".join(map(bracketed, factors))
-    return bracketed(contribution)

@@ -154,10 +154,6 @@ def _kind(name: str) -> Kind:
 # Where the kinds are
 
 
-def _attentions(program: Program) -> Mapping[str, Sequence[str]]:
-    return {step.sublayer: (step.name,) for step in program.steps if is_context(step)}
-
-
 def is_context(step: Step) -> bool:
     """True for the weighted values of heads, however they are computed."""
     return isinstance(getattr(step.op, "of", step.op), Context)  # in a broken model multiplied by a number
@@ -197,7 +193,7 @@ def _features(program: Program) -> Mapping[str, Sequence[str]]:
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("head", -3, "attention", _attentions),
+        Kind("head", -3, "attention", lambda program: {s.sublayer: (s.name,) for s in program.steps if is_context(s)}),
         Kind("layer", None, "layer", _layers),
         Kind("position", -2, "layer", _streams),
         Kind("neuron", -1, "feed-forward layer", _neurons),
