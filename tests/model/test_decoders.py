@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from plain_numpy import Array, frequencies, turned
-from reference import LEFT_OUT, REFERENCES, in_float64, reference_of, with_settings
+from reference import LEFT_OUT, in_float64, reference_of
 from refusing import refuses
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.engine.ops import Add
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.families import family_of
@@ -121,12 +119,7 @@ def test_the_sizes_are_told_in_one_line_and_the_token_that_ends_a_text_is_no_pad
 # GPT-NeoX
 
 
-def test_attention_and_feed_forward_of_a_neox_read_what_enters_the_layer_or_follow_each_other(changed):
-    step = NEOX.model().program(1).step("decoder.1.output")
-    assert isinstance(step.op, Add)
-    parts = ("0.feed_forward.residual", "1.self_attention.output", "1.feed_forward.output")
-    assert step.inputs == tuple(f"decoder.{part}" for part in parts)
-    assert f"{ATTENTION}.residual" not in NEOX.model().program(1).by_name
+def test_attention_and_feed_forward_of_a_neox_may_follow_each_other(changed):
     program = changed("gpt_neox", use_parallel_residual=False).program(1)
     assert program.step(f"{ATTENTION}.residual").inputs == ("embedding.tokens", f"{ATTENTION}.output")
     assert program.step(f"{FED}.norm").inputs[0] == f"{ATTENTION}.residual"
@@ -195,17 +188,12 @@ def test_weights_of_experts_that_no_token_chose_are_never_read(model):
     assert {name.split(".")[4] for name in experts_read(model)} == set(few)
 
 
-def test_tokens_have_as_many_shares_as_they_choose_and_zeros_where_they_chose_no_expert(model, family):
+def test_tokens_have_zeros_where_they_chose_no_expert(model):
     trace = model.trace(ids=PAIR)
     shares = trace[f"{FEED}.expert_weights"]
     for expert in range(shares.shape[1]):
         output = trace[f"{FEED}.experts.{expert}.output"]
         assert np.array_equal(output.any(axis=1), shares[:, expert] > 0)
-    shares = model.trace(ids=[5, 9, 2, 7])[f"{FEED}.expert_weights"]
-    config = json.loads((REFERENCES / family / "config.json").read_text())
-    assert set((shares > 0).sum(axis=1)) == {config["num_experts_per_tok"]}
-    if config.get("norm_topk_prob", family in ("mixtral", "gpt_oss")):
-        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
 
 
 def test_a_share_that_is_set_brings_an_expert_in(model):
@@ -232,8 +220,3 @@ def test_the_memory_that_is_planned_counts_the_rows_that_are_computed(model):
     share = program.step(f"{FEED}.experts.0.output").op.chosen / program.shape(f"{FEED}.router")[1]
     cells = sum(int(np.prod(step.shape)) for step in inside)
     assert program.step_cells(inside) == pytest.approx(cells * share, abs=len(inside))
-
-
-def test_a_quantization_that_is_not_read_is_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match="quantization_config"):
-        Model.load(with_settings(tmp_path, "gpt_oss", quantization_config={"quant_method": "bitsandbytes"}))

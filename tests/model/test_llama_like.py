@@ -209,7 +209,6 @@ def test_explanations_know_the_window(changed):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config"),
         ({"vocab_size": 361}, "embed_tokens.weight is 360 × 32"),
         ({"attention_bias": True}, "q_proj.bias is missing"),
         ({"num_hidden_layers": 3}, "layers.2"),

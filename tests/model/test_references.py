@@ -156,10 +156,6 @@ PRINTED = {
     "weights": ([[1, 0, 0], [0.4182, 0.5818, 0], [0.0021, 0.0032, 0.9947]], 1e-4),
     "context": ([[1.2, 0.7, 0.5, 0.05], [0.7928, 0.5255, 0.5582, 0.0558], [2.1924, 1.2959, 0.003, 3.0938]], 1e-4),
 }
-ENCODING = [
-    *(((1, 0), 0.841471), ((1, 2), 0.76172), ((1, 4), 0.681561), ((1, 126), 0.000115478)),
-    *(((2, 4), 0.99748), ((1, 1), 0.540302), ((1, 3), 0.647906), ((2, 5), 0.0709483)),
-]
 
 
 def test_the_attention_example_gives_the_printed_values_and_its_mask_hides_later_keys(dtype):
@@ -168,9 +164,3 @@ def test_the_attention_example_gives_the_printed_values_and_its_mask_hides_later
         assert np.abs(trace[f"{OF_THE_EXAMPLE}.{step}"][0] - printed).max() <= 0.5 * tolerance + 1e-6, step
     masked = trace[f"{OF_THE_EXAMPLE}.masked"][0]
     assert np.array_equal(np.isneginf(masked), np.triu(np.ones((3, 3), dtype=bool), 1))
-
-
-def test_the_positional_encoding_has_the_printed_values(dtype):
-    trace = Model.load("encoder", device="cpu", dtype=dtype, d_model=128).trace(ids=[2, 3, 4])
-    for place, value in ENCODING:
-        assert trace["embedding.positions"][place] == pytest.approx(value, rel=1e-5), place

@@ -224,6 +224,7 @@ UNSAID = {
     "qwen3": {"attention_bias": False, "use_sliding_window": False, "tie_word_embeddings": False},
 }
 """What a setting is where a file does not say it."""
+UNSAID |= {name: {"type_vocab_size": 2} for name in ("electra", "albert")}
 UNSAID["gpt2"] |= {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "n_inner": None}
 for name in ("bert", "gpt_neox", "llama"):
     UNSAID[name] |= {"tie_word_embeddings": name == "bert"}
