@@ -15,7 +15,6 @@ from reference import in_float64, peak
 from tui_transformer.engine import parts
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import POOL
-from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Linear, Softmax, Unembed
 from tui_transformer.engine.parts import BLOCK_CELLS, PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.trace import Trace
@@ -360,16 +359,6 @@ def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
     monkeypatch.setattr(parts, "available_memory", lambda: 4 * TOKENS * COLUMNS)
     with pytest.raises(InputError, match="of memory"):
         large().trace(ids=[1] * TOKENS, budget=0)
-
-
-def test_an_edited_logit_is_in_windows_and_changes_its_row_of_probabilities():
-    kept, dropped = kept_and_dropped(in_float64("decoder"))
-    edits = [Edit(LOGITS, (2, 3), 5.0)]
-    wanted, changed = kept.edited(edits), dropped.edited(edits)
-    region = (range(1, 4), range(2, 6))
-    assert changed.window(LOGITS, region)[1, 1] == 5.0
-    np.testing.assert_allclose(changed.window(PROBABILITIES, region), wanted[PROBABILITIES][1:4, 2:6], rtol=1e-12)
-    assert changed.explain(LOGITS, row=2, column=3).edited
 
 
 def test_a_weight_that_is_a_step_is_not_written_over_where_that_step_is_dropped():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from comparing import operands, random_region
 from hypothesis import strategies as st
-from op_cases import BATCH, CASES, SHARE, Case, Given
+from op_cases import BATCH, CASES, Case, Given
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import slices, within
@@ -241,23 +241,6 @@ def test_shares_do_not_overflow_and_of_experts_with_equal_logits_the_first_are_c
 
 
 @pytest.mark.parametrize("kind", ["scores", "context"])
-def test_grouped_heads_are_as_key_heads_repeated(kind, rng):
-    case = CASES[f"{kind} of grouped heads"](rng)
-    first, second = case.on(F64)
-    repeated = np.repeat(second, SHARE, axis=1)
-    single = type(case.op)()
-    np.testing.assert_allclose(result_of(case), single.forward(F64, first, repeated), rtol=1e-12)
-    share = rng.standard_normal(result_of(case).shape)
-    grouped, wanted = (
-        op.backward(F64, share, None, first, keys) for op, keys in ((case.op, second), (single, repeated))
-    )
-    np.testing.assert_allclose(grouped[0], wanted[0], rtol=1e-12)
-    np.testing.assert_allclose(
-        grouped[1], wanted[1].reshape(BATCH, 2, SHARE, *second.shape[2:]).sum(axis=2), rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize("kind", ["scores", "context"])
 @pytest.mark.parametrize(
     ("heads", "computed", "keys"),
     [
@@ -276,34 +259,6 @@ def test_a_window_reads_only_the_key_heads_of_its_heads(kind, heads, computed, k
     assert wide == (computed, *region[1:])
     read = case.op.reads(wide, case.shapes)
     assert (read[0][0], read[1][0]) == (computed, keys)
-    parts = [x[given.region(part)] for x, given, part in zip(case.on(F64), case.inputs, read, strict=True)]
-    made = case.op.forward(F64, *parts)[within(region, wide)]
-    np.testing.assert_allclose(made, result_of(case)[slices(region)], rtol=1e-12)
-
-
-def test_a_pair_is_turned_by_place_times_frequency_so_that_products_depend_on_the_distance_alone(rng):
-    turned = ops.Rotate((0.5, 0.25)).forward(F64, np.array([[[[1.0, 0.0, 0.0, 2.0]]]]), np.array([[3]]))
-    wanted = [math.cos(1.5), -2 * math.sin(0.75), math.sin(1.5), 2 * math.cos(0.75)]
-    np.testing.assert_allclose(turned[0, 0, 0], wanted)
-    op, pair = ops.Rotate((1.0, 0.02)), rng.standard_normal((1, 1, 2, 4))
-    near, far = (op.forward(F64, pair, np.array([places])) for places in ([3, 8], [90, 95]))
-    assert (near[0, 0, 0] @ near[0, 0, 1]) == pytest.approx(far[0, 0, 0] @ far[0, 0, 1], rel=1e-10)
-    case = CASES["rotate in part"](rng)
-    x, places = case.on(F64)
-    turned = case.op.forward(F64, x, places)
-    np.testing.assert_allclose(np.hypot(turned[..., :2], turned[..., 2:4]), np.hypot(x[..., :2], x[..., 2:4]))
-    assert np.array_equal(turned[..., 4:], x[..., 4:])
-    assert np.array_equal(case.op.forward(F64, x, np.zeros_like(places)), x)
-
-
-def test_norms_are_those_of_a_sum_and_of_rows(rng):
-    case = CASES["norm of a sum"](rng)
-    *parts, gamma, beta = case.on(F64)
-    assert np.array_equal(
-        result_of(case), ops.LayerNorm(1e-3).forward(F64, ops.Add().forward(F64, *parts), gamma, beta)
-    )
-    rows = ops.RmsNorm(1e-12).forward(F64, 30 * rng.standard_normal((2, 4, 6)), np.ones(6))
-    np.testing.assert_allclose(np.sqrt((rows**2).mean(axis=-1)), 1, rtol=1e-10)
 
 
 @pytest.mark.parametrize("width", [6, 7])

@@ -13,7 +13,6 @@ from strict import Module, strict_backend
 
 from tui_transformer.diagnosis.naming.conventions import modules, table_of
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
@@ -72,14 +71,6 @@ def test_every_step_its_windows_and_explanations_are_as_on_the_cpu_and_on_the_ho
     assert_same(device, cpu)
     assert all(isinstance(device[name], np.ndarray) and not device[name].flags.writeable for name in device)
     assert_same(cpu, replace(traces(model, budget=0)[1], block=40))  # rows of a head of 5 × 5 weights
-
-
-def test_edits_are_as_on_the_cpu(model):
-    scope = f"{getattr(model.config, 'stack', 'encoder')}.0.self_attention"
-    edits = [Edit(f"{scope}.query.weight", (0,) * (3 if model.name == "attention" else 2), 0.5)]
-    edits.append(Edit(f"{scope}.weights", (0, 1, 0), 0.25))
-    cpu, device = traces(model)
-    assert_same(device.edited(edits), cpu.edited(edits))
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"], indirect=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from comparing import cut, random_region
 from numpy.lib.array_utils import byte_bounds
-from reference import in_float64
 from refusing import refuses
 
 from tui_transformer.engine.edits import Edit, Patch
@@ -29,27 +27,6 @@ MODELS = {
     "encoder-decoder": ("encoder-decoder", {"decoder_layers": 2}),
     "pre-norm encoder-decoder": ("encoder-decoder", MODERN),
 }
-ATTENTION = r"(en|de)coder\.\d+\.self_attention"
-CROSS = r"decoder\.\d+\.cross_attention"
-SHAPES = {
-    r"(decoder\.)?tokens": "n",
-    r"(decoder\.)?embedding\.(tokens|positions|output)": "nd",
-    rf"{ATTENTION}\.(query|key|value|context)": "hnk",
-    rf"{ATTENTION}\.(scores|scaled|masked|weights)": "hnn",
-    rf"{ATTENTION}\.(concat|output|residual|norm)": "nd",
-    rf"{CROSS}\.(query|context)": "hnk",
-    rf"{CROSS}\.(key|value)": "hmk",
-    rf"{CROSS}\.(scores|scaled|masked|weights)": "hnm",
-    rf"{CROSS}\.(concat|output|residual|norm)": "nd",
-    r"(en|de)coder\.\d+\.feed_forward\.(hidden|activation)": "nf",
-    r"(en|de)coder\.\d+\.feed_forward\.(output|residual|norm)": "nd",
-    r"(en|de)coder\.\d+\.output": "nd",
-    r"(en|de)coder\.norm": "nd",
-    r"output\.(logits|probabilities)": "nv",
-}
-"""The public names of steps, and their axes: n tokens, m tokens of the source, d model, h heads, k width of a head, f
-feed-forward, v words."""
-
 SHORT = "the waves crashed"
 
 
@@ -69,19 +46,9 @@ def encoder() -> Trace:
     return Model.load("encoder", device="cpu", layers=2).trace(TEXT)
 
 
-def test_every_name_is_public_and_has_its_shape_and_precision(model, trace):
+def test_nothing_is_computed_before_it_is_asked_for_and_another_name_has_the_same_array(trace):
     assert trace.held == frozenset()
     assert trace.weights.held == {}
-    sizes = {"m": len(model.encode(TEXT).ids), "d": 12, "h": 3, "k": 4, "f": 20, "v": model.config.vocab_size}
-    for name in trace:
-        axes = [axes for pattern, axes in SHAPES.items() if re.fullmatch(pattern, name)]
-        assert len(axes) == 1, name
-        second = model.has_decoder and name.startswith(("decoder", "output"))
-        lengths = {"n": len(model.encode_target(TARGET).ids) if second else sizes["m"]}
-        wanted = tuple((sizes | lengths)[axis] for axis in axes[0])
-        assert trace[name].shape == trace.program.shape(name) == wanted, name
-        whole = name.endswith("tokens") and "embedding" not in name
-        assert trace[name].dtype == (np.int64 if whole else np.float32), name
     assert len(set(trace.names)) == len(trace.names)
     for alias, name in trace.program.aliases.items():
         assert np.shares_memory(trace[alias], trace[name])
@@ -166,13 +133,7 @@ def test_a_window_is_a_slice(trace):
         assert np.array_equal(trace.window(name, region), cut(trace[name], region)), name
 
 
-def test_every_cell_is_explained_to_rounding_and_extreme_values_give_no_warnings():
-    trace = in_float64("encoder", d_ff=5).trace("the waves crashed")
-    for name in (*trace, *trace.program.weights):
-        for index in np.ndindex(*trace.program.shape(name)):
-            explained = trace.explain_cell(name, index)
-            assert explained.stored == trace[name][index]
-            assert abs(explained.difference) <= 1e-12, (name, index)
+def test_extreme_values_are_explained_without_warnings():
     trace = Model.load("encoder", device="cpu", activation="gelu").trace(TEXT)
     wild = trace.edited([Edit("embedding.tokens.weight", (4, 1), 1e38), Edit("embedding.output", (1, 1), 1e300)])
     assert not np.isfinite(wild["output.logits"]).all()

@@ -199,8 +199,9 @@ def test_explain_says_which_cells_are_edited(trace):
 def test_changes_on_a_device_are_as_on_the_cpu(model):
     on_device = Model(model.name, model.config, Weights(strict_backend(), model.weights.read), None)
     cpu, device = (each.trace(ids=[IDS, IDS[::-1]]) for each in (model, on_device))
-    for change, _ in REGIONS.values():
-        assert_same(device.edited([change]), cpu.edited([change]), ["output.logits"], atol=0)
+    for case in (*CASES.values(), cells(Edit(f"{SCOPE}.query.weight", (0, 0), 0.5))):
+        changes = [change for change, _ in case]
+        assert_same(device.edited(changes), cpu.edited(changes), ["output.logits"], atol=0)
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in REFERENCES.iterdir()))
