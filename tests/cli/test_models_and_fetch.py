@@ -70,28 +70,15 @@ def test_the_installed_program_does_not_list_itself_as_a_package(run: Run, site:
     assert "no model of this name" in run("show", "--model", OWN).err
 
 
-BROKEN = {
-    "empty": b"",
-    "not UTF-8": b"\xff\xfe",
-    "not JSON": b"{",
-    "a list": b"[]",
-    "nested too deep": b"[" * 100_000,
-    "a long number": b'{"model_type": "bert", "hidden_size": ' + b"9" * 5_000 + b"}",
-    "another family": b'{"model_type": "mamba"}',
-    "another type": b'{"model_type": ["bert"]}',
-}
-
-
 def test_a_checkpoint_that_cannot_be_read_is_a_line_among_the_others(run: Run, site: Path) -> None:
-    for number, config in enumerate(BROKEN.values()):
-        carry(site, f"broken{number}", config)
+    carry(site, "nested", b"[" * 100_000)
+    carry(site, "foreign", b'{"model_type": "mamba"}')
     carry(site, "second_package", (REFERENCES / "bert" / "config.json").read_bytes())
     ended = run("models")
     assert (ended.code, ended.err) == (0, "")
     lines = {line.split()[0]: line for line in ended.out.splitlines()}
-    for number, kind in enumerate(BROKEN):
-        assert len(lines[f"broken{number}"].split()) > len(("name", "package")), kind
-    assert "config.json: model_type 'mamba' is not supported" in lines["broken6"]
+    assert len(lines["nested"].split()) > len(("name", "package"))
+    assert "config.json: model_type 'mamba' is not supported" in lines["foreign"]
     assert lines["encoder-decoder"].split()[1:3] == ["built", "in"]
     assert "bert: " in lines["second_package"]
     assert set(trained_models()) <= set(lines)

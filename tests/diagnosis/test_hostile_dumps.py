@@ -16,7 +16,8 @@ import pytest
 from hostile import COUNTS, as_json, broken_json, changed, damaged, hold, hold_file, read_or_refused
 from hypothesis import strategies as st
 from refusing import refuses
-from test_dumps import CALLBACK, FORMATS, X, Y, debugger, npy_folder, npz, raw_folder, safetensors
+from test_dumps import CALLBACK, X, Y
+from writers import STYLES, Write
 
 from tui_transformer.diagnosis.diagnose import diagnose
 from tui_transformer.diagnosis.dumps import npz_reader, open_dump
@@ -38,16 +39,25 @@ def read_all(path: Path) -> None:
         assert values.array.size <= MOST_CELLS, tensor.name
 
 
-def dump_by(write: Any, folder: Path) -> Path:
-    """A dump in a folder of its own."""
+def with_shapes(folder: Path, arrays: dict[str, np.ndarray], ids: list[int]) -> Path:
+    (folder / "shapes.json").write_text(json.dumps({name: array.shape for name, array in arrays.items()}))
+    return STYLES["raw"](folder, arrays, ids)
+
+
+FORMATS: dict[str, Write] = {**STYLES, "raw": with_shapes}
+ANY = ("npz", "safetensors", "folder of npy", "raw", "text files", "NumPy print", "debugger")
+
+
+def dump_by(style: str, folder: Path) -> Path:
+    """A dump of X and Y in a folder of its own."""
     folder.mkdir()
-    return Path(write(folder))
+    return FORMATS[style](folder, {"my.x": X, "my.y": Y}, [1, 2])
 
 
 @COUNTS
-@pytest.mark.parametrize("write", FORMATS)
-def test_broken_dumps(tmp_path, write, count):
-    path = dump_by(write, tmp_path / "dump")
+@pytest.mark.parametrize("style", ANY)
+def test_broken_dumps(tmp_path, style, count):
+    path = dump_by(style, tmp_path / "dump")
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     whole = [file.read_bytes() for file in files]
 
@@ -61,20 +71,21 @@ def test_broken_dumps(tmp_path, write, count):
 
 
 @pytest.mark.parametrize("left", [0, 60, 130])
-@pytest.mark.parametrize("write", [npz, safetensors, npy_folder, raw_folder])
-def test_a_dump_that_is_cut_while_it_is_open(tmp_path, write, left):
-    path = dump_by(write, tmp_path / "dump")
+@pytest.mark.parametrize("style", ANY[:4])
+def test_a_dump_that_is_cut_while_it_is_open(tmp_path, style, left):
+    path = dump_by(style, tmp_path / "dump")
     tensors = open_dump(path).tensors
     files = [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix != ".json"]
     for file in files:
         os.truncate(file, min(left, file.stat().st_size - 1))
-    for name, right in {"x": X, "y": Y}.items():
+    for name, right in {"my.x": X, "my.y": Y}.items():
         values = read_or_refused(lambda name=name: tensors[name].values, *files)
         assert values is None or (values.array == right).all()
 
 
 def test_a_dump_that_is_another_one_when_it_is_read(tmp_path):
-    tensors = open_dump(npy_folder(tmp_path)).tensors
+    np.save(tmp_path / "x.npy", X)
+    tensors = open_dump(tmp_path).tensors
     np.save(tmp_path / "x.npy", Y)
     refuses(r"x\.npy: was written to while it was read", lambda: tensors["x"].values)
 
@@ -89,9 +100,9 @@ def test_a_line_of_a_million_characters_takes_no_longer_than_many_lines(tmp_path
 
 
 @COUNTS
-@pytest.mark.parametrize("write", [debugger, raw_folder])
-def test_json_of_dumps_that_says_something_else(tmp_path, write, count):
-    path = dump_by(write, tmp_path / "dump")
+@pytest.mark.parametrize("style", ["debugger", "raw"])
+def test_json_of_dumps_that_says_something_else(tmp_path, style, count):
+    path = dump_by(style, tmp_path / "dump")
     file = path if path.is_file() else path / "shapes.json"
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     documents = changed(json.loads(file.read_bytes())).map(as_json)
@@ -121,7 +132,9 @@ def test_single_files_of_numbers(tmp_path, name, count):
     folder = tmp_path / "dump"
     folder.mkdir()
     path = folder / name
-    whole = npy_folder(folder).joinpath("x.npy").read_bytes() if name == "x.npy" else X.tobytes()
+    np.save(folder / "x.npy", X)
+    whole = (folder / "x.npy").read_bytes() if name == "x.npy" else X.tobytes()
+    (folder / "x.npy").unlink()
     shapes = {"x": [2, 3], "x.bin": {"shape": [3, 2]}, "deep": {"ne": [3, 2]}}
 
     def check(content: bytes, document: Any) -> None:
