@@ -99,19 +99,6 @@ def test_no_token_of_an_encoder_sees_padding_and_places_are_counted_from_the_fir
     np.testing.assert_array_equal(trace["input.places"][0], np.arange(LENGTH))
 
 
-def test_sentences_together_are_what_they_are_alone():
-    model = in_float64("question")
-    texts = ["the cat sat", "the dog saw the cat on the mat"]
-    together = model.trace(texts)
-    step = together.program.steps[-1].name
-    for item, text in enumerate(texts):
-        alone = model.trace(text)
-        length = len(model.encode(text).ids)
-        values = together[step][item]
-        if values.shape[0] == len(together["input.ids"][item]):
-            np.testing.assert_allclose(values[:length], alone[step][:length], atol=1e-11)
-
-
 def test_rows_are_made_equally_long_and_one_mask_serves_all():
     trace = in_float64("llama").trace(ids=[[1, 2, 3], [4, 5, 6]], mask=[0, 1, 1])
     assert trace["input.visible"].tolist() == [[False, True, True]] * 2
