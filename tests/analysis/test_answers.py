@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from plain_numpy import softmax
 from reference import REFERENCES, in_float64
+from refusing import refuses
 
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
 from tui_transformer.analysis.score import likely_at, score
@@ -19,7 +20,7 @@ from tui_transformer.engine.gradient import LOGITS, cross_entropy
 from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.session.softmax_row import breaking_point, softmaxes
 
@@ -49,8 +50,7 @@ def test_at_any_temperature_the_probabilities_are_those_of_the_logits_divided_by
     edited = trace.edited([Edit(PROBABILITIES, (0, 4), 0.9)])
     assert likely_at(edited, 0, 1)[0].token == 4
     for temperature in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(UsageError, match="temperature"):
-            likely_at(trace, 0, 1, temperature)
+        refuses("temperature", lambda temperature=temperature: likely_at(trace, 0, 1, temperature), UsageError)
 
 
 # The score of a text: by the loss of training, by hand, and at temperatures
@@ -95,10 +95,8 @@ def test_what_cannot_be_scored_is_refused(short: Trace) -> None:
         with pytest.raises(UsageError, match="temperature"):
             score(short, TARGETS, temperature=temperature)
     for smoothing in (-0.1, 1.0, math.nan):
-        with pytest.raises(UsageError, match="smoothing"):
-            score(short, TARGETS, smoothing=smoothing)
-    with pytest.raises(InputError, match="no token is predicted"):
-        score(short, (-1, -1, -1))
+        refuses("smoothing", lambda smoothing=smoothing: score(short, TARGETS, smoothing=smoothing), UsageError)
+    refuses("no token is predicted", lambda: score(short, (-1, -1, -1)))
 
 
 # Losses of a second model are measured where they were put

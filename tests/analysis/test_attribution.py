@@ -128,8 +128,7 @@ def test_in_float32_the_remainder_is_rounding_and_what_cannot_be_attributed_is_r
     assert 0 < abs(attribution.remainder) < 1e-4
     trace = traced("story")
     for arguments, says in (((99_999,), "no token 99999"), ((1, -3), "no token -3")):
-        with pytest.raises(InputError, match=says):
-            attribute(trace, *arguments)
+        refuses(says, lambda arguments=arguments: attribute(trace, *arguments))
     refuses("no position 7", lambda: attribute(trace, 1, position=7))
     refuses("no logits of words", lambda: attribute(Model.load("attention").trace(), 1))
 

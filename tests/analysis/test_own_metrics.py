@@ -173,7 +173,5 @@ def test_a_function_says_its_name_and_what_is_no_metric_is_refused(traces):
         (lambda each: None, "gave NoneType"),
         ("logit", "a metric is a Metric, OfLogits or a function of a trace, not str"),
     ):
-        with pytest.raises(UsageError, match=said):
-            next(tt.effects(trace, "head", metric=wrong))
-        with pytest.raises(UsageError, match=said):
-            next(tt.sweep(trace, other, "head", wrong))
+        refuses(said, lambda wrong=wrong: next(tt.effects(trace, "head", metric=wrong)), UsageError)
+        refuses(said, lambda wrong=wrong: next(tt.sweep(trace, other, "head", wrong)), UsageError)

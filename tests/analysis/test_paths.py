@@ -11,7 +11,7 @@ from ended import ended
 from reference import REFERENCES, in_float64, with_settings
 from refusing import refuses
 
-from tui_transformer import InputError, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
+from tui_transformer import Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, nodes
 from tui_transformer.errors import UsageError
 
@@ -268,8 +268,7 @@ def test_what_is_no_path_is_refused_nor_are_sentences_that_do_not_fit():
         ({"by": "guess"}, "paths are measured by patching or gradient, not by 'guess'"),
     ):
         own, other = sentences("gpt2")
-        with pytest.raises(InputError, match=said):
-            paths(own, other, metric=METRIC, **given)
+        refuses(said, lambda given=given, other=other, own=own: paths(own, other, metric=METRIC, **given))
     model = in_float64("gpt2")
     own, longer = model.trace(ids=OWN), model.trace(ids=[*OWN, 3])
     refuses("the sentences have 5 and 6 tokens: paths need as many", lambda: paths(own, longer))

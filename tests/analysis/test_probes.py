@@ -277,8 +277,7 @@ def test_what_has_no_direction_is_said_nor_what_is_none():
         ("story", (["A"], ["B"], "0.self_attention.weights"), "a column for each token"),
         ("attention", (["A"], ["B"], "attention.context"), "no step is called|has no vocabulary"),
     ):
-        with pytest.raises(InputError, match=said):
-            direction(Model.load(name, device="cpu"), *given)
+        refuses(said, lambda given=given, name=name: direction(Model.load(name, device="cpu"), *given))
     with pytest.raises(InputError, match="no logits of words"):
         Direction("attention.context", np.ones(8)).words(Model.load("attention").trace())
     with pytest.raises(InputError, match="there is no position 9: use 0 to 4"):
@@ -293,8 +292,7 @@ def test_what_has_no_direction_is_said_nor_what_is_none():
         (np.ones(7), "do not fit"),
         (np.full(80, np.inf), "infinite"),
     ):
-        with pytest.raises(InputError, match=said):
-            Model.load("story").trace("The fox").edited([Project("1.output", vector)])
+        refuses(said, lambda vector=vector: Model.load("story").trace("The fox").edited([Project("1.output", vector)]))
 
 
 # Its component taken out

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from ended import ended
 from reference import in_float64
+from refusing import refuses
 
 from tui_transformer import analysis
 from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
@@ -20,7 +21,6 @@ from tui_transformer.analysis.rollout import Link, Rollout, links_of, strongest
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 # Attention rollout against the formula
@@ -118,14 +118,12 @@ def test_results_are_frozen(name: str) -> None:
 def test_positions_count_from_either_end_and_groups_of_attention_are_chosen_by_their_words() -> None:
     assert [positions_in(6, each) for each in (0, -1, range(2, 6))] == [range(1), range(5, 6), range(2, 6)]
     for positions in (range(4, 2), range(2, 2), range(-1, 2), range(2, 7), 6, -7):
-        with pytest.raises(InputError, match=r"there is no position .*: use 0 to 5"):
-            positions_in(6, positions)
+        refuses(r"there is no position .*: use 0 to 5", lambda positions=positions: positions_in(6, positions))
     both = Model.load("encoder-decoder", device="cpu").program(3, 2)
     groups = [chosen_group(both, wanted) for wanted in (None, "decoder", "cross", "encoder")]
     assert groups[0] == groups[3] != groups[1] != groups[2]
     assert "cross" in groups[2]
-    with pytest.raises(InputError, match="there is no middle here: choose"):
-        chosen_group(both, "middle")
+    refuses("there is no middle here: choose", lambda: chosen_group(both, "middle"))
     trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3, 4])
     (attention,) = attentions(trace.program)
     assert [len(rows.queries) for rows in Reader().rows(trace, attention, [range(4)])] == [4]

@@ -10,7 +10,7 @@ import pytest
 from refusing import refuses
 
 import tui_transformer as tt
-from tui_transformer import InputError, Metric, Model
+from tui_transformer import Metric, Model
 from tui_transformer.analysis.found import Again, Found
 
 COPY, STORY = (Model.load(name, device="cpu") for name in ("copy", "story"))
@@ -137,8 +137,7 @@ def test_a_sentence_of_several_is_named(name: str):
 
 def test_what_is_of_one_sentence_says_so_and_two_have_to_be_as_long():
     for of in (tt.gradient_times_input, tt.integrated_gradients):
-        with pytest.raises(InputError, match="no input of one sentence"):
-            of(BOTH, Metric("logit", (40,)))
+        refuses("no input of one sentence", lambda of=of: of(BOTH, Metric("logit", (40,))))
     refuses("trace each alone", lambda: list(tt.sweep(BOTH, BOTH, "layer", Metric("logit", (40,)))))
     refuses("the sentences have 3 and 2 tokens", lambda: list(tt.sweep(copied(5, 6, 5), copied(5, 7), "head", METRIC)))
     dates = Model.load("dates", device="cpu")

@@ -260,8 +260,7 @@ def test_what_cannot_be_changed_is_refused_and_a_function_has_to_keep_the_shape_
             "has no mean over positions",
         ),
     ):
-        with pytest.raises(InputError, match=says):
-            trace.edited([change])
+        refuses(says, lambda change=change: trace.edited([change]))
     with pytest.raises(InputError, match="the function gave 1 × 5 × 3, not 1 × 5 × 16 numbers"):
         _ = trace.edited([Apply("0.output", function=lambda x: x[..., :3])])[STREAM]
     with pytest.raises(InputError, match="by a function of yours"):

@@ -96,8 +96,7 @@ def test_targets_that_do_not_fit_are_refused_and_a_model_without_logits():
         ([1, 2, 3, 4, -2], "target -2 is outside"),
         ([-1] * 5, "at least one"),
     ):
-        with pytest.raises(InputError, match=says):
-            gradients(decoder().trace(ids=IDS), targets)
+        refuses(says, lambda targets=targets: gradients(decoder().trace(ids=IDS), targets))
     trace = Model.load("encoder-decoder", device="cpu").trace(ids=IDS, decoder_ids=[0, 3, 5])
     refuses("1 × 3 token IDs", lambda: gradients(trace, TARGETS))
     refuses(r"output\.logits", lambda: gradients(Model.load("attention", device="cpu").trace(), [1, 2, 3]))

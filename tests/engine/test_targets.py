@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference import IDS, REFERENCES, in_float64, trace_of
+from refusing import refuses
 
 from tui_transformer.engine.targets import KINDS, Target, every, parse
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
@@ -121,9 +121,7 @@ def test_what_does_not_exist_is_named_and_a_model_without_such_parts_says_so():
         ("", "is not a head, layer"),
     ):
         trace = post_norm()
-        with pytest.raises(InputError, match=says):
-            trace.edited(parse(text).edits(trace.program))
+        refuses(says, lambda text=text, trace=trace: trace.edited(parse(text).edits(trace.program)))
     program = Model.load("attention", device="cpu").program(3)
     for kind in ("layer", "position", "neuron"):
-        with pytest.raises(InputError, match=f"the model has no {kind}s that can be ablated"):
-            every(program, kind)
+        refuses(f"the model has no {kind}s that can be ablated", lambda kind=kind: every(program, kind))

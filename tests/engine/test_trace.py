@@ -166,8 +166,7 @@ def test_an_unknown_step_and_a_cell_outside_of_one_are_refused(encoder):
         lambda name: encoder.pending([name]),
     )
     for call in ask:
-        with pytest.raises(InputError, match=r"no step is called 'no\.such\.step'"):
-            call("no.such.step")
+        refuses(r"no step is called 'no\.such\.step'", lambda call=call: call("no.such.step"))
     assert "no.such.step" not in encoder
 
 
@@ -270,8 +269,7 @@ def test_a_region_takes_values_of_its_own_shape_and_edits_of_edits_add_up(layere
 
 def test_what_is_no_text_is_refused_with_what_to_write_and_what_there_is_told_in_one_line(layered):
     for given in ([1, 2, 3], b"bytes", [["the"]]):
-        with pytest.raises(InputError, match=r"give token IDs by name, trace\(ids=\[…\]\)"):
-            layered.trace(given)
+        refuses(r"give token IDs by name, trace\(ids=\[…\]\)", lambda given=given: layered.trace(given))
     said = repr(layered.trace(SHORT))
     assert said.startswith("<Trace of encoder: the waves crashed; ")
     assert "MiB held>" in said

@@ -135,8 +135,7 @@ def test_labels_are_read_as_people_have_them_and_what_has_none_is_refused(tmp_pa
         assert read_labels(tmp_path / name) == {12: "the sea", 40: "ships"}
     for name, text, says in NO_LABELS:
         (tmp_path / name).write_text(text)
-        with pytest.raises(InputError, match=f"{name}.*{says}"):
-            read_labels(tmp_path / name)
+        refuses(f"{name}.*{says}", lambda name=name: read_labels(tmp_path / name))
     refuses("no such file", lambda: read_labels(tmp_path / "nothing.csv"))
 
 

@@ -105,8 +105,7 @@ def test_a_setting_that_cannot_be_is_named() -> None:
     wrong = {"temperature": (-1, np.nan), "top_k": (-1, 1.5), "top_p": (0, 1.1), "seed": (-1,), "max_new_tokens": (0,)}
     for name, values in wrong.items():
         for value in values:
-            with pytest.raises(UsageError, match=name):
-                Settings(**{name: value})
+            refuses(name, lambda name=name, value=value: Settings(**{name: value}), UsageError)
 
 
 # Rules force and forbid tokens before one is chosen

@@ -133,9 +133,7 @@ def test_nan_and_overflow_stop_with_the_step_and_the_place_where_they_began(tmp_
         made = trainer(tmp_path)
         made.advance()
         made.weights[poisoned][0, 0] = np.nan
-        with pytest.raises(InputError, match=f"step 2: .* began in the weight {poisoned}") as stopped:
-            made.advance()
-        assert "\n" not in str(stopped.value)
+        refuses(f"step 2: .* began in the weight {poisoned}", made.advance)
         assert made.step == 1
     # overflow, in a layer
     made = trainer(tmp_path, dropout=0.1)

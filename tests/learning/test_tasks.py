@@ -137,8 +137,7 @@ def test_what_cannot_be_validated_on_or_lacks_a_word_of_the_task_is_refused(tmp_
         read_data(settings, lines, tokenizer_for(vocabulary_for(settings, lines)))
     settings = Settings("masked-word", str(text_file(tmp_path, "masked-word")))
     plain = Vocabulary("plain", ("[UNK]", "[PAD]", "the"), 0, "words", None)
-    with pytest.raises(InputError, match=r"plain has no \[MASK\]"):
-        read_data(settings, lines_of(settings), tokenizer_for(plain))
+    refuses(r"plain has no \[MASK\]", lambda: read_data(settings, lines_of(settings), tokenizer_for(plain)))
     assert [task_of(name).name for name in TASKS] == list(TASKS)
 
 

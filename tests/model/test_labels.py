@@ -18,7 +18,6 @@ from tui_transformer.cli.answer import Answer
 from tui_transformer.cli.metrics import _backward
 from tui_transformer.cli.session import open_session
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS = [2, 7, 9, 33, 12]
@@ -132,8 +131,7 @@ def test_labels_and_shares_are_those_of_the_problem_or_refused_by_name(classifie
         ({"classifier_pooling": "max"}, "classifier_pooling 'max' is not known: use cls, mean"),
         ({"id2label": {"0": "a", "1": "b"}}, "tensor classifier.weight is 3 × 32, which gives 32 × 3, but config.json"),
     ):
-        with pytest.raises(InputError, match=message):
-            classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings)
+        refuses(message, lambda settings=settings: classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings))
 
 
 @pytest.mark.parametrize("head", [SENTENCE, TOKEN])
@@ -187,6 +185,5 @@ def test_a_label_of_the_whole_text_has_no_loss_over_positions(name):
         (gradients, [1]),
         *((_backward, SimpleNamespace(targets=[text])) for text in ("1,1,1", "1")),
     ):
-        with pytest.raises(InputError, match="gives the whole text one label"):
-            leads_back(trace, given)
+        refuses("gives the whole text one label", lambda given=given, leads_back=leads_back: leads_back(trace, given))
     refuses("gives words no probability", lambda: score(trace, [1]))

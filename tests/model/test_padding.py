@@ -116,8 +116,7 @@ def test_a_mask_that_does_not_fit_is_refused_and_sentences_have_none_of_their_ow
         (["a", "b", "c"], "no other number"),
         ([[1, 1], [1]], "in rows of the same length"),
     ):
-        with pytest.raises(InputError, match=message):
-            in_float64("llama").trace(ids=[1, 2, 3], mask=mask)
+        refuses(message, lambda mask=mask: in_float64("llama").trace(ids=[1, 2, 3], mask=mask))
     assert in_float64("llama").trace(ids=[1, 2, 3], mask=None)["input.visible"].all()
     model = Model.load("decoder", device="cpu")
     refuses("several sentences make their own mask", lambda: model.trace(["a", "b"], mask=[[1], [1]]), UsageError)

@@ -228,8 +228,7 @@ def test_files_are_checked_before_anything_is_read(tmp_path: Path):
         (["missing.txt"], "no such file"),
         (["-", "-"], "given twice"),
     ):
-        with pytest.raises(InputError, match=said):
-            check_files(files)
+        refuses(said, lambda files=files: check_files(files))
 
 
 def test_texts_of_any_iterator_give_rows_and_examples():
@@ -245,5 +244,4 @@ def test_texts_of_any_iterator_give_rows_and_examples():
         ({"top": -1}, "top is -1: use 0 or more"),
         ({"length": 0}, "length is 0: use 1 or more"),
     ):
-        with pytest.raises(InputError, match=said):
-            measure_texts(model, lines, **given)
+        refuses(said, lambda given=given: measure_texts(model, lines, **given))

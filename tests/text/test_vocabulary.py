@@ -90,10 +90,10 @@ def test_unusable_texts_are_refused(text: str, message: str) -> None:
 def test_too_many_entries_are_refused_and_an_id_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, size in (("a b c d", 5), ("[UNK]\na\n##b\nc", 4)):
         monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 3)
-        with pytest.raises(InputError, match="more than 3 entries"):
-            parse_vocabulary(text, "mine")
+        refuses("more than 3 entries", lambda text=text: parse_vocabulary(text, "mine"))
         monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 4)
-        assert parse_vocabulary(text + "\n", "mine").size == size
+        assert parse_vocabulary(text + "
+", "mine").size == size
     made = parse_vocabulary("the waves", "list")
     assert made.word(2) == "waves"
     for token_id in (-1, 3):
@@ -209,8 +209,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pyt
 
     path = write(tmp_path / "mine.txt", b"a")
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(InputError, match="may not be read: change its permissions"):
-        load_vocabulary(path)
+    refuses("may not be read: change its permissions", lambda: load_vocabulary(path))
 
 
 def test_a_quarter_of_a_million_words_are_found(tmp_path: Path) -> None:
