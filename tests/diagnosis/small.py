@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from plain_numpy import gelu, gelu_tanh, relu, silu
 
 from tui_transformer.model import Model
 
 Arrays = dict[str, np.ndarray]
-ERF = np.vectorize(math.erf)
 
 
 @dataclass
@@ -269,12 +269,7 @@ class Small:
             kind = "gelu_tanh"
         elif self.has("gelu-erf") and kind == "gelu_tanh":
             kind = "gelu"
-        return {
-            "relu": lambda: np.maximum(x, 0),
-            "silu": lambda: x / (1 + np.exp(-x)),
-            "gelu": lambda: (0.5 * x * (1 + ERF(x / math.sqrt(2)))).astype(x.dtype),
-            "gelu_tanh": lambda: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-        }[kind]()
+        return {"relu": relu, "silu": silu, "gelu": gelu, "gelu_tanh": gelu_tanh}[kind](x).astype(x.dtype)
 
     def feed_forward(self, x: np.ndarray, at: str, kind: str) -> np.ndarray:
         hidden = self.keep(f"{at}.hidden", self.linear(x, f"{at}.hidden"))

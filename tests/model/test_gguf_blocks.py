@@ -27,18 +27,7 @@ gguf = pytest.importorskip("gguf")
 from gguf_files import finish, write_gguf  # noqa: E402 - needs the library
 
 IDS = [5, 9, 2, 7, 11, 3]
-DEQUANTIZED = [kind for kind in KINDS.values() if kind.name not in ("F32", "F16", "F64")]
-
-
-@pytest.mark.parametrize("kind", ["F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"])
-def test_numbers_in_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", "llama", kind)
-    model, tensors = Model.load(path), {each.name: each for each in gguf.GGUFReader(path).tensors}
-    stored = tensors["blk.0.ffn_up.weight"]
-    assert stored.tensor_type.name == kind
-    wanted = gguf.quants.dequantize(stored.data, stored.tensor_type)
-    weights = model.trace(ids=IDS)
-    assert np.array_equal(weights["decoder.0.feed_forward.hidden.weight"], wanted.T.astype(np.float32))
+DEQUANTIZED = [kind for kind in KINDS.values() if kind.name not in ("F32", "F64")]
 
 
 @pytest.mark.parametrize("kind", DEQUANTIZED, ids=lambda kind: kind.name)
