@@ -50,7 +50,7 @@ def classifier(tmp_path):
     return make
 
 
-def test_a_sentence_is_classified_by_its_first_token_and_every_cell_explained(classifier):
+def test_a_sentence_is_classified_by_its_first_token(classifier):
     trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS).trace(ids=IDS)
     (hidden, a), (logits, b) = (
         (trace[f"output.{name}.weight"], trace[f"output.{name}.bias"]) for name in ("transform.hidden", "logits")
@@ -61,9 +61,6 @@ def test_a_sentence_is_classified_by_its_first_token_and_every_cell_explained(cl
     np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
     np.testing.assert_allclose(trace["output.probabilities"], softmax(wanted), atol=1e-12)
     assert trace.program.axes("output.logits")[-1].words == tuple(NAMES.values())
-    for step in trace.program.steps[-5:]:
-        for index in np.ndindex(*step.shape):
-            assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, (step.name, index)
 
 
 def test_tokens_are_classified_too_and_an_answer_has_a_start_and_an_end(classifier):
