@@ -235,7 +235,12 @@ def test_weights_are_set_from_arrays_and_have_no_experiments_of_their_own(model,
 
 @pytest.mark.parametrize(
     "change",
-    [Add("0.output", VECTOR), Scale("0.output", VECTOR, rows=range(1, 4)), Set("0.output", 0.1, rows=range(2))],
+    [
+        Add("0.output", VECTOR),
+        Scale("0.output", VECTOR, rows=range(1, 4)),
+        Set("0.output", 0.1, rows=range(2)),
+        Project("0.output", VECTOR),
+    ],
 )
 def test_gradients_pass_through_a_change_as_through_its_formula(trace, change):
     edited, targets = trace.edited([change]), [5, 3, 6, 4, -1]
@@ -247,6 +252,20 @@ def test_gradients_pass_through_a_change_as_through_its_formula(trace, change):
         assert computed.values[name][column] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5, abs=1e-10)
     explained = explain_gradient(edited, computed, targets, "decoder.0.feed_forward.output", (2, 3))
     assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
+
+
+def test_of_directions_that_share_columns_a_window_has_what_the_whole_step_has() -> None:
+    changes = [
+        Project("output.logits", VECTOR[:5], columns=range(3, 8)),
+        Project("output.logits", VECTOR[:4], columns=range(4)),
+    ]
+    kept, dropped = (
+        Model.load("decoder", device="cpu", dtype="float64").trace(ids=IDS, budget=b).edited(changes)
+        for b in (1 << 30, 0)
+    )
+    for column in (0, 3, 7):
+        part = dropped.window("output.logits", (range(1, 2), range(column, column + 1)))
+        assert part[0, 0] == pytest.approx(kept["output.logits"][1, column], abs=1e-12)
 
 
 def test_what_cannot_be_changed_is_refused_and_a_function_has_to_keep_the_shape_and_passes_no_gradient(trace):

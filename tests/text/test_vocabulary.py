@@ -92,8 +92,7 @@ def test_too_many_entries_are_refused_and_an_id_outside(monkeypatch: pytest.Monk
         monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 3)
         refuses("more than 3 entries", lambda text=text: parse_vocabulary(text, "mine"))
         monkeypatch.setattr(vocabulary, "MAX_ENTRIES", 4)
-        assert parse_vocabulary(text + "
-", "mine").size == size
+        assert parse_vocabulary(text + "\n", "mine").size == size
     made = parse_vocabulary("the waves", "list")
     assert made.word(2) == "waves"
     for token_id in (-1, 3):

@@ -339,9 +339,12 @@ def changes_of(changes: Iterable[Change], name: str, region: Region) -> list[Cha
 
 
 def widened(changes: Iterable[Change], name: str, region: Region) -> Region:
-    """The cells that have to be there for all changes inside a region."""
-    for change in changes_of(changes, name, region):
-        region = change.widen(region)
+    """The cells that have to be there for all changes inside a region, and for those inside of what these read."""
+    every, before = list(changes), None
+    while before != region:
+        before = region
+        for change in changes_of(every, name, region):
+            region = change.widen(region)
     return region
 
 

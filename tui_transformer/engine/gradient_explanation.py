@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tui_transformer.engine.axis import Region, slices, whole
+from tui_transformer.engine.axis import Region, slices, whole, within
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.edits import changes_of
+from tui_transformer.engine.edits import changes_of, widened
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.number_format import bracketed, equation_of, spoken
@@ -137,10 +137,11 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
     array = _item(trace, step.name, values[step.name], item)
 
     def read(region: Region) -> Host:
-        part = array[slices(region)[1:]].astype(np.float64)
-        for change in reversed(changes_of(by_hand, step.name, region)):
-            change.pass_back(EXACT, part, region)
-        return part
+        wide = widened(by_hand, step.name, region)
+        part = array[slices(wide)[1:]].astype(np.float64)
+        for change in reversed(changes_of(by_hand, step.name, wide)):
+            change.pass_back(EXACT, part, wide)
+        return part[within(region, wide)[1:]]
 
     gradient = Source(f"{GRADIENT}{step.name}", array.shape, read)
     output = before.source(step.name, item, math.inf)
