@@ -248,7 +248,7 @@ def test_curves_of_the_encoding_can_be_chosen() -> None:
 
 def test_products_of_positions_by_their_distance() -> None:
     # of sines and cosines, the same for all pairs
-    products = positions.sinusoid_by_distance(Sinusoid(32), 9)
+    products = positions.by_distance(Sinusoid(32), large(9, 32)[0])
     (curve,) = products.series
     rates = 10000.0 ** (-2 * np.arange(16) / 32)
     assert curve.y == pytest.approx([float(np.cos(distance * rates).sum()) for distance in curve.x])

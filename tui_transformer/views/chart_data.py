@@ -162,13 +162,6 @@ def _waves(dimensions: Callable[[Sinusoid, int], tuple[int, ...]]) -> Callable[[
     return waves
 
 
-def _distances(request: Request) -> Chart:
-    op, view = request.step.op, request.view
-    if isinstance(op, Sinusoid):
-        return positions.sinusoid_by_distance(op, view.rows.size)
-    return positions.products_by_distance(view)
-
-
 def _nearest_words(request: Request) -> BarChart:
     """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
     row = request.place.row
@@ -247,25 +240,18 @@ def gradient_chart(kind: GradientKind, program: Program, gradients: Mapping[str,
     at = names.index(own) if own in names else None
     part = around(at or 0, len(names), MOST_BARS)
     more = "" if len(part) == len(names) else f", {part.start + 1} to {part.stop} of {len(names)}"
-    shown = names[part.start : part.stop]
+    shown, labels = names[part.start : part.stop], list[str]()
+    for each in shown:  # the end of a name tells the bars apart: `0.self_attention.query.weight` → `0 query.weight`
+        parts = each.split(".")
+        number = next((part for part in parts if part.isdigit()), "")
+        labels.append(each if len(parts) < 3 else f"{number} {'.'.join(parts[-2:])}".strip())
     return BarChart(
         title=f"{title}{more} · log scale",
-        labels=tuple(map(_short_name, shown)),
+        labels=tuple(labels),
         values=tuple(norms[each] for each in shown),
         marked=None if at is None else at - part.start,
         logarithmic=True,
     )
-
-
-def _short_name(name: str) -> str:
-    """The end of a name, as long as it tells the bars apart: `0.self_attention.query.weight` → `0 query.weight`."""
-    parts = name.split(".")
-    number = next((part for part in parts if part.isdigit()), "")
-    return name if len(parts) < 3 else f"{number} {'.'.join(parts[-2:])}".strip()
-
-
-def _layer_of(program: Program, name: str) -> str:
-    return group_of(name if name in program.weights else f"{program.step(name).name}.weight")
 
 
 def _weight_of(program: Program, name: str) -> str:
@@ -276,7 +262,11 @@ def _weight_of(program: Program, name: str) -> str:
 
 Maker = Callable[[Program, Mapping[str, Host]], Norms]
 _GRADIENT_CHARTS: dict[GradientKind, tuple[str, Maker, Callable[[Program, str], str]]] = {
-    "gradient norms by layer": ("Norm of ∂loss/∂weights by layer", layer_norms, _layer_of),
+    "gradient norms by layer": (
+        "Norm of ∂loss/∂weights by layer",
+        layer_norms,
+        lambda program, name: group_of(name if name in program.weights else f"{program.step(name).name}.weight"),
+    ),
     "gradient norms by weight": ("Norm of ∂loss/∂weight", weight_norms, _weight_of),
     "gradient norms along the stream": (
         "Norm of ∂loss/∂x along the residual stream",
@@ -296,11 +286,6 @@ def _has_numbers(_program: Program, step: Step) -> bool:
     return not step.op.integer  # token IDs are names: they have no size
 
 
-def _is_embedding(_program: Program, step: Step) -> bool:
-    of_words = isinstance(step.op, Embed) and step.name.endswith("embedding.tokens")
-    return of_words and any(name.endswith(TABLE) for name in step.inputs)
-
-
 def _is_sinusoid(_program: Program, step: Step) -> bool:
     return isinstance(step.op, Sinusoid)
 
@@ -309,28 +294,36 @@ def _is_router(program: Program, step: Step) -> bool:
     return expert_step(program, step.name) is not None
 
 
-def _is_router_of_many(program: Program, step: Step) -> bool:
-    """All layers with experts have as many of them."""
-    return _is_router(program, step) and len({each.shape[-1] for each in expert_steps(program)}) == 1
-
-
 _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
     "waves": (_waves(positions.wave_dimensions), _is_sinusoid),
     "sines": (_waves(lambda sinusoid, _: positions.first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
     "cosines": (_waves(lambda sinusoid, _: positions.first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
     "all waves": (_waves(lambda sinusoid, _: positions.all_dimensions(sinusoid)), _is_sinusoid),
-    "positions by distance": (_distances, lambda _, step: step.name.endswith("embedding.positions")),
+    "positions by distance": (
+        lambda of: positions.by_distance(of.step.op, of.view),
+        lambda _, step: step.name.endswith("embedding.positions"),
+    ),
     "row": (lambda of: row_bars(of.view, of.place.row, of.place.column), _has_numbers),
     "entropy": (_entropy(relative=False), lambda _, step: is_attention(step)),
     "relative entropy": (_entropy(relative=True), lambda _, step: is_attention(step)),
     "expert load": (lambda of: _expert_load(of, everywhere=False), _is_router),
-    "load of all layers": (lambda of: _expert_load(of, everywhere=True), _is_router_of_many),
+    "load of all layers": (  # where all have as many experts
+        lambda of: _expert_load(of, everywhere=True),
+        lambda program, step: _is_router(program, step) and len({e.shape[-1] for e in expert_steps(program)}) == 1,
+    ),
     "histogram": (lambda of: value_histogram(of.view), _has_numbers),
     "residual norms": (
         lambda of: residual_norm_line(of.trace, of.view.name),
         lambda program, step: any(step.name in stream for stream in streams(program)),
     ),
-    "nearest words": (_nearest_words, _is_embedding),
+    "nearest words": (
+        _nearest_words,
+        lambda _, step: (
+            isinstance(step.op, Embed)
+            and step.name.endswith("embedding.tokens")
+            and any(name.endswith(TABLE) for name in step.inputs)
+        ),
+    ),
 }
 OF_WEIGHTS: tuple[Kind, ...] = ("row", "histogram")
 """The charts of weights and inputs, which are no steps."""

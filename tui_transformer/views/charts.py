@@ -93,35 +93,24 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[f
     if high == low or not (high - low) / max(most, 1) > 0:
         return (low,) if not whole or low == round(low) else ()
     power = math.floor(math.log10((high - low) / max(most, 1)))
+    finer: tuple[float, ...] = ()
     for exponent in range(max(power, 0) if whole else power, power + 4 + (abs(power) if whole else 0)):
         for digit in DIGITS:
-            multiples = _multiples(digit, exponent, low, high, most)
-            if multiples is not None:
-                return multiples or _first(digit, exponent, low, high, whole=whole)
+            multiples = _multiples(digit, exponent, low, high)
+            if multiples is not None and len(multiples) <= max(most, 1):  # of none one of a finer step, where one is
+                return multiples or finer[len(finer) // 2 :][:1]
+            finer = multiples or ()
     return ()
 
 
-def _multiples(digit: int, exponent: int, low: float, high: float, most: int) -> tuple[float, ...] | None:
-    """Those between the ends; None where they are too many."""
+def _multiples(digit: int, exponent: int, low: float, high: float) -> tuple[float, ...] | None:
+    """Those between the ends; None where no number is as small, or as large, as there would be."""
     step = float(f"{digit}e{exponent}")
     if not step > 0 or not math.isfinite(high / step) or not math.isfinite(low / step):
         return None
     slack = 1e-9 * (high - low) / step
-    first, last = math.ceil(low / step - slack), math.floor(high / step + slack)
-    if last - first + 1 > max(most, 1):
-        return None
-    return tuple(float(f"{place * digit}e{exponent}") for place in range(first, last + 1))
-
-
-def _first(digit: int, exponent: int, low: float, high: float, *, whole: bool) -> tuple[float, ...]:
-    """One mark of a finer step, where none of this one lies between the ends."""
-    for smaller in range(exponent, max(exponent - 4, -1 if whole else exponent - 4), -1):
-        for each in reversed(DIGITS):
-            if (smaller, each) < (exponent, digit) or smaller < exponent:
-                multiples = _multiples(each, smaller, low, high, 1 << 20)
-                if multiples:
-                    return (multiples[len(multiples) // 2],)
-    return ()
+    places = range(math.ceil(low / step - slack), math.floor(high / step + slack) + 1)
+    return tuple(float(f"{place * digit}e{exponent}") for place in places)
 
 
 def tick_texts(places: tuple[float, ...]) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.ops import Sinusoid
+from tui_transformer.engine.ops import Op, Sinusoid
 from tui_transformer.views.charts import LineChart, Series
-from tui_transformer.views.view import Values, View, around
+from tui_transformer.views.view import View, around
 
 FEWEST_POSITIONS, MOST_POSITIONS, POINTS_A_POSITION = 50, 200, 4
 SPACED_WAVES = 3
@@ -46,52 +46,46 @@ def encoding_waves(
 
 def wave_dimensions(sinusoid: Sinusoid, column: int) -> tuple[int, ...]:
     """The dimensions whose waves are drawn: the cursor's pair of sine and cosine, and evenly spaced sines."""
-    width = sinusoid.width
-    if sinusoid.halves:
-        half = (width + 1) // 2
-        pair = {column % half, column % half + half} & set(range(width))
-        return tuple(sorted({*pair, *(half * i // SPACED_WAVES for i in range(SPACED_WAVES))}))
-    neighbours = range(column - column % 2, min(column - column % 2 + 2, width))
-    return tuple(sorted({*neighbours, *(2 * (width * i // (2 * SPACED_WAVES)) for i in range(SPACED_WAVES))}))
+    pair = column % ((sinusoid.width + 1) // 2) if sinusoid.halves else column // 2
+    spaced = (sinusoid.width * i // (2 * SPACED_WAVES) for i in range(SPACED_WAVES))
+    return tuple(sorted({*_columns(sinusoid, [pair], 0, 1), *_columns(sinusoid, spaced, 0)}))
 
 
 def first_dimensions(sinusoid: Sinusoid, *, cosines: bool) -> tuple[int, ...]:
     """The first columns of sines, or of cosines: 0, 2, 4, or 1, 3, 5."""
-    half = (sinusoid.width + 1) // 2
-    if sinusoid.halves:
-        return tuple(range(half * cosines, min(half * cosines + FIRST_WAVES, sinusoid.width if cosines else half)))
-    return tuple(range(int(cosines), sinusoid.width, 2))[:FIRST_WAVES]
+    return _columns(sinusoid, range(FIRST_WAVES), int(cosines))
 
 
 def all_dimensions(sinusoid: Sinusoid) -> tuple[int, ...]:
     """Every column; of more than can be told apart pairs of sine and cosine, evenly spaced."""
-    width, half = sinusoid.width, (sinusoid.width + 1) // 2
-    if width <= MOST_WAVES:
-        return tuple(range(width))
-    pairs = [half * i // (MOST_WAVES // 2) for i in range(MOST_WAVES // 2)]
-    columns = {
-        each for pair in pairs for each in ((pair, pair + half) if sinusoid.halves else (2 * pair, 2 * pair + 1))
-    }
-    return tuple(sorted(column for column in columns if column < width))
+    if sinusoid.width <= MOST_WAVES:
+        return tuple(range(sinusoid.width))
+    half, most = (sinusoid.width + 1) // 2, MOST_WAVES // 2
+    return _columns(sinusoid, (half * i // most for i in range(most)), 0, 1)
 
 
-def products_by_distance(view: View) -> LineChart:
+def _columns(sinusoid: Sinusoid, pairs: Iterable[int], *sides: int) -> tuple[int, ...]:
+    """The columns of some pairs, of their sines (side 0) or cosines (side 1): those that there are."""
+    half = (sinusoid.width + 1) // 2
+    among = (
+        pair + side * half if sinusoid.halves else 2 * pair + side for pair in pairs if pair < half for side in sides
+    )
+    return tuple(sorted({column for column in among if column < sinusoid.width}))
+
+
+def by_distance(op: Op, view: View) -> LineChart:
     """PE·PEᵀ, the scalar product of the rows of two positions, by their distance: mean, least and most of all pairs.
 
-    Of many positions the first are taken; those of sines and cosines depend on the distance alone.
+    Of many positions the first are taken; those of sines and cosines depend on the distance alone, and go on beyond the
+    sentence.
     """
-    rows = view.window(range(min(view.rows.size, MOST_POSITIONS)), range(view.columns.size)).astype(np.float64)
-    return _by_distance(rows, f"{len(rows)} positions of {view.rows.size}")
-
-
-def sinusoid_by_distance(sinusoid: Sinusoid, length: int) -> LineChart:
-    """The same of sines and cosines, beyond the sentence."""
-    positions = np.arange(min(max(length, FEWEST_POSITIONS), MOST_POSITIONS) + 1, dtype=np.float64)
-    rows = sinusoid.forward(numpy_backend("float64"), positions)
-    return _by_distance(rows, f"the sentence: up to {length - 1}")
-
-
-def _by_distance(rows: Values, remark: str) -> LineChart:
+    length = view.rows.size
+    if isinstance(op, Sinusoid):
+        positions = np.arange(min(max(length, FEWEST_POSITIONS), MOST_POSITIONS) + 1, dtype=np.float64)
+        rows, remark = op.forward(numpy_backend("float64"), positions), f"the sentence: up to {length - 1}"
+    else:
+        rows = view.window(range(min(length, MOST_POSITIONS)), range(view.columns.size)).astype(np.float64)
+        remark = f"{len(rows)} positions of {length}"
     products, count = rows @ rows.T, len(rows)
     diagonals = [np.diagonal(products, distance) for distance in range(count)]
     x = tuple(map(float, range(count)))
