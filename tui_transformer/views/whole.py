@@ -1,6 +1,6 @@
 """The whole model as bands of boxes: which steps are drawn as one small picture each, in the order of the data.
 
-Nothing is computed here; `Sketch` reads the part of a step that a small picture shows.
+Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Literal
 from tui_transformer.engine.ops import OfExpert, WeightedExperts
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.records import dataclass
-from tui_transformer.views.step_view import pooled
-from tui_transformer.views.view import ScaleKind, Values, View
 
 Sign = Literal["", "+", "=", "▸"]
 
@@ -163,24 +161,3 @@ def _box(band: str, step: Step) -> str:
         return step.name
     last = step.name.rpartition(".")[2]
     return _BOX.get(last, last)
-
-
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    """A small picture of one step: some of its rows, all of its columns.
-
-    A column of `values` is the entry of largest magnitude of its neighbours, at most `together` columns of the step.
-    """
-
-    values: Values
-    rows: range
-    together: int
-    kind: ScaleKind
-
-
-def sketch(view: View, rows: range, width: int) -> Sketch:
-    """The rows of a view in at most `width` columns; none is left out."""
-    inside = range(min(rows.start, view.rows.size), min(rows.stop, view.rows.size))
-    cells = view.window(inside, range(view.columns.size))
-    together = -(-view.columns.size // max(width, 1))
-    return Sketch(pooled(cells, width, axis=1), inside, together, view.kind)

@@ -65,12 +65,8 @@ class Rung:
         return self.layer.partition(".")[2] or "x"
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """The Euclidean norms of a token's vectors: of the stream after a layer, and of what its sublayers added."""
-
-    stream: float
-    added: tuple[float, ...] = ()
+Lengths = tuple[float, ...]
+"""The Euclidean norms of a token's vectors: of the stream after a layer, then of what its sublayers added."""
 
 
 @by_program
@@ -206,10 +202,10 @@ class Ladder:
         name = fit_label(rung.name, 3, "right") + " ", ink
         if lengths is None:
             return sign, name
-        longest = max((each.stream for each in self.lengths.values() if isfinite(each.stream)), default=0.0) or 1.0
-        share = share_bar(lengths.stream / longest, bar), "accent" if here else "quiet"
-        added = "".join(map(short, lengths.added)) * wide
-        return sign, name, share, (short(lengths.stream), ink), (added, "quiet")
+        longest = max((stream for stream, *_ in self.lengths.values() if isfinite(stream)), default=0.0) or 1.0
+        stream, *added = lengths
+        share = share_bar(stream / longest, bar), "accent" if here else "quiet"
+        return sign, name, share, (short(stream), ink), ("".join(map(short, added)) * wide, "quiet")
 
 
 def short(number: float) -> str:

@@ -37,9 +37,9 @@ from tui_transformer.session.whole.layer_norms import (
 from tui_transformer.session.whole.layout import MOST_HEAD, NARROWEST, Placed, Placement, place_bands
 from tui_transformer.session.whole.names import Outline, outline
 from tui_transformer.text.display import first_fitting
-from tui_transformer.views.step_view import Labels, Place, gradient_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.step_view import Labels, Place, gradient_of, pooled, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Values, View, around
-from tui_transformer.views.whole import ANSWER, Band, Box, bands, sketch
+from tui_transformer.views.whole import ANSWER, Band, Box, bands
 
 NO_SCALE = Scale("diverging", -1.0, 1.0)
 
@@ -199,8 +199,7 @@ class Drawing:
         )
         if lengths is None:
             return None
-        stream, *added = lengths[row - rows.start].tolist()
-        return Lengths(stream, tuple(added))
+        return tuple(lengths[row - rows.start].tolist())
 
     def _source(self, report: Report) -> Source:
         """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""
@@ -283,12 +282,14 @@ class Drawing:
             if not self.of_gradient:
                 self.session.trace.prepare(name, before=lambda step: report(step.name))
             source = self._source(report)
-            sketches = [sketch(source(name, head=head), rows, columns) for head in heads]
-            values = tuple(each.values for each in sketches)
+            views = [source(name, head=head) for head in heads]
+            size = views[0].columns.size
+            # all columns, of those that stand in one the entry of largest magnitude
+            values = tuple(pooled(view.window(rows, range(size)), columns, axis=1) for view in views)
             limits = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
             shares = step.every_head and not self.of_gradient
-            scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(sketches[0].kind, *limits)
-            return Tiles(values, scale, sketches[0].together)
+            scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(views[0].kind, *limits)
+            return Tiles(values, scale, -(-size // max(columns, 1)))
 
         cost = partial(gradient_cost, self.session) if self.of_gradient else partial(self._cost, name, len(rows))
         return self.reading.get(self.session, name, ("picture", rows, heads, columns, self.of_gradient), cost, make)
