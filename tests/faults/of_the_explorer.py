@@ -216,8 +216,8 @@ OF_THE_EXPLORER = (
     Fault(
         "an answer of a tour is chosen at first",
         "explorer/main/tour.py",
-        "self._asking = Asking(stop, shown, question)",
-        "self._asking = Asking(stop, shown, question, 0)",
+        "self._panel.ask(question)",
+        "self._panel.ask(question, 0)",
         "tests/explorer/main/predict/test_questions.py::test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think",
     ),
     Fault(

@@ -161,7 +161,6 @@ REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     TourPanel.Back: lambda parts, _: parts.tour.go(-1),
     TourPanel.Left: lambda parts, _: parts.tour.leave(),
     TourPanel.Answered: lambda parts, _: parts.tour.answer(),
-    TourPanel.Chosen: lambda parts, event: parts.tour.choose(event.choice),
 }
 """Every message that the main screen hears."""
 

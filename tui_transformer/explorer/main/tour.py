@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
 from tui_transformer.guide.texts import Stop
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import replace
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -48,16 +48,6 @@ VERDICT = "You said 4 × 9 × 18. It is 4 × 9 × 9. Queries Q 4 × 9 × 8 and K
 """As long as it usually is how one could have known."""
 
 
-@dataclass(frozen=True, eq=False)
-class Asking:
-    """The question of a stop that waits for an answer, and which is chosen; none at first."""
-
-    stop: Stop
-    shown: Scenery
-    question: Question
-    choice: int | None = None
-
-
 class Tour:
     """Leads through what is explored, a stop after the other."""
 
@@ -67,7 +57,7 @@ class Tour:
         self._state: TourState | None = None
         self._given: Lecture | None = None
         self._place = 0
-        self._asking: Asking | None = None
+        self._asking: tuple[Stop, Scenery, Question] | None = None  # what waits for an answer
         self._asked: set[str] = set()
         self._hidden = False
         self._shown: tuple[Session, ...] = ()
@@ -137,29 +127,24 @@ class Tour:
         """Go to the next stop, after which the tour is left, or to the one before; a question is left open."""
         place = self._place + direction
         if direction > 0 and self._asking is not None:
-            self._begin_stop(self._asking.stop, self._asking.shown)
+            self._begin_stop(*self._asking[:2])
         elif self._state is None or place >= len(self._state.told.stops):
             self.leave()
         elif place >= 0:
             self._place = place
             self._show()
 
-    def choose(self, choice: int) -> None:
-        """Choose an answer of the question."""
-        if self._asking is not None:
-            self._asking = replace(self._asking, choice=choice)
-            self._panel.ask(self._asking.question, choice)
-
     def answer(self) -> None:
         """Show what is right, where an answer is chosen; without a question go on."""
-        asking = self._asking
-        if asking is None:
+        if self._asking is None:
             self.go(1)
-        elif asking.choice is None:
-            self._panel.say(f"{NOTHING_CHOSEN}: 1 to {len(asking.question.choices)}, or → skips the question")
+            return
+        (stop, shown, question), choice = self._asking, self._panel.choice
+        if choice is None:
+            self._panel.say(f"{NOTHING_CHOSEN}: 1 to {len(question.choices)}, or → skips the question")
         else:
-            self._port.say(str(count_answer(right=asking.choice == asking.question.right)))
-            self._begin_stop(asking.stop, asking.shown, asking.question.verdict(asking.choice))
+            self._port.say(str(count_answer(right=choice == question.right)))
+            self._begin_stop(stop, shown, question.verdict(choice))
 
     def leave(self) -> None:
         """End the tour, and go back to what was explored before; what the reader changed meanwhile, redo brings."""
@@ -225,8 +210,8 @@ class Tour:
         if question is None:
             self._begin_stop(stop, shown)
         elif self._is_at(stop):
-            self._asking = Asking(stop, shown, question)
-            self._panel.ask(question, None)
+            self._asking = stop, shown, question
+            self._panel.ask(question)
             self._put(stop, shown, before)
 
     def _begin_stop(self, stop: Stop, shown: Scenery, verdict: str = "") -> None:

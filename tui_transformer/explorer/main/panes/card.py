@@ -22,7 +22,6 @@ from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import tour_question
-from tui_transformer.records import dataclass
 from tui_transformer.session.pane_fit import card_lines, has_question
 from tui_transformer.session.tour_stop import tour_after
 from tui_transformer.session.view_state import Size
@@ -38,6 +37,9 @@ class TourPanel(VerticalScroll, can_focus=True):
     """A stop of the tour: its text, or its question first, how one could have known, and what came of what it does.
 
     It has a place of its own in the layout.
+
+    Attributes:
+        choice: Which answer of its question is chosen; none at first.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(TOUR)
@@ -74,12 +76,6 @@ class TourPanel(VerticalScroll, can_focus=True):
     class Answered(Message):
         """What is chosen is the answer; without a question the next stop is wanted."""
 
-    @dataclass
-    class Chosen(Message):
-        """An answer is chosen."""
-
-        choice: int
-
     def __init__(self, texts: tuple[tuple[str, ...], ...] = ()) -> None:
         """The card of a tour; `texts` are the paragraphs of its stops.
 
@@ -89,7 +85,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         keep_bars(self)
         self._texts, self._number, self._total, self._goes_on = texts, 1, 1, False
         self._question: Question | None = None
-        self._choice: int | None = None
+        self.choice: int | None = None
 
     def compose(self) -> ComposeResult:
         """What the card says; title, number and keys are in the border."""
@@ -122,9 +118,9 @@ class TourPanel(VerticalScroll, can_focus=True):
         self._turn(None)
         self.scroll_home(animate=False)
 
-    def ask(self, question: Question, choice: int | None) -> None:
+    def ask(self, question: Question, choice: int | None = None) -> None:
         """Ask before the stop is shown; its answers are in a line, the chosen one marked."""
-        self._choice = choice
+        self.choice = choice
         self._write("words", question.text)
         answers = [Content(f"  {place}: {visible(each)} ") for place, each in enumerate(question.choices, 1)]
         if choice is not None:
@@ -149,7 +145,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         digit = int(event.key) if event.key.isdecimal() else 0
         if self._question is not None and 1 <= digit <= len(self._question.choices):
             event.stop()
-            self.post_message(self.Chosen(digit - 1))
+            self.ask(self._question, digit - 1)
 
     def action_ask(self, what: str) -> None:
         asked: type[Message] = getattr(self, what)
@@ -161,8 +157,8 @@ class TourPanel(VerticalScroll, can_focus=True):
             self.scroll_relative(y=by, animate=False)
             return
         last = len(self._question.choices) - 1
-        at = (0 if by > 0 else last) if self._choice is None else min(max(self._choice + by, 0), last)
-        self.post_message(self.Chosen(at))
+        at = (0 if by > 0 else last) if self.choice is None else min(max(self.choice + by, 0), last)
+        self.ask(self._question, at)
 
     def _write(self, name: str, text: str | Content) -> None:
         line = self.query_one(f"#{name}", Static)
@@ -172,7 +168,7 @@ class TourPanel(VerticalScroll, can_focus=True):
     def _turn(self, question: Question | None) -> None:
         """Have the keys of a question, or of a stop."""
         self._question = question
-        self._choice = None if question is None else self._choice
+        self.choice = None if question is None else self.choice
         self.set_class(question is not None, ASKS)
         self.set_class(self._number == self._total, ENDS)
         self._show_keys()
