@@ -15,7 +15,7 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import break_search, other_sentences
 from tui_transformer.session.answer_summary import answer, describe
-from tui_transformer.session.break_effect import Outcome, change_said, effect_of, moved, outcome, trial
+from tui_transformer.session.break_effect import AnswerChange, Outcome, effect_of, outcome, trial
 from tui_transformer.session.break_search import Examples, telling_head, turning
 from tui_transformer.session.other_sentences import MOST, counterpart, examples
 
@@ -33,13 +33,13 @@ def silent(_: object) -> None:
 
 def test_how_far_an_answer_moves_is_half_the_sum_of_what_all_words_gain_and_lose():
     one, other = (Outcome(np.array(shares), str) for shares in ([0.7, 0.2, 0.1], [0.1, 0.6, 0.3]))
-    assert moved(one, one) == 0
-    assert moved(one, other) == pytest.approx(0.6)
-    assert moved(one, Outcome(np.array([0.0, np.nan, 0.0]), str)) == 1.0
-    assert change_said(one, other) == "0 70.0 % → 1 60.0 %"
-    assert change_said(one, Outcome(np.array([0.6, 0.3, 0.1]), str)) == "0 70.0 % → 60.0 %"
-    assert change_said(one, one) == "changes nothing here: 0 70.0 %"
-    assert change_said(one, Outcome(np.array([np.nan] * 3), str)) == "0 70.0 % → no number"
+    assert AnswerChange(one, one).size == 0
+    assert AnswerChange(one, other).size == pytest.approx(0.6)
+    assert AnswerChange(one, Outcome(np.array([0.0, np.nan, 0.0]), str)).size == 1.0
+    assert AnswerChange(one, other).said == "0 70.0 % → 1 60.0 %"
+    assert AnswerChange(one, Outcome(np.array([0.6, 0.3, 0.1]), str)).said == "0 70.0 % → 60.0 %"
+    assert AnswerChange(one, one).said == "changes nothing here: 0 70.0 %"
+    assert AnswerChange(one, Outcome(np.array([np.nan] * 3), str)).said == "0 70.0 % → no number"
 
 
 @pytest.mark.parametrize("name", ["no-scale=0.5", "head:decoder.0.self_attention:1=0.25", "no-residual=1.5"])
@@ -57,7 +57,7 @@ def test_with_the_right_number_nothing_is_broken():
         slider = Broken(each).slider(session.base)
         if slider is not None:
             right = trial(session, Broken(each, slider.right))
-            assert moved(outcome(session, session.trace), outcome(session, right)) < 1e-6, each.name
+            assert AnswerChange(outcome(session, session.trace), outcome(session, right)).size < 1e-6, each.name
             assert slider.low in slider.stops
             assert {slider.high, slider.right} < {*slider.stops}
 
@@ -114,8 +114,8 @@ def test_a_sentence_on_which_it_matters_is_one_of_the_models_own_and_true():
     found = Examples(session).search(Broken.read("no-positions"), silent)
     assert found.pair in [*examples(session)]
     other = session.with_text(found.pair[0]).with_decoder_text(found.pair[1])
-    assert str(answer(other)) == str(found.was)
-    assert str(answer(other.with_breaks("no-positions"))) == str(found.becomes)
+    assert str(answer(other)) == str(found.change.was)
+    assert str(answer(other.with_breaks("no-positions"))) == str(found.change.becomes)
     none = Examples(opened("question")).search(Broken.read("naive-softmax"), silent)
     assert none.said == f"no sentence found on which it matters, of {MOST} tried"
 
@@ -127,8 +127,8 @@ def test_in_a_batch_other_sentences_are_padded_as_this_one_is():
     assert found.tried
     if found.pair is not None:
         there = session.with_text(found.pair[0])
-        assert str(answer(there)) == str(found.was)
-        assert str(answer(there.with_breaks("no-mask"))) == str(found.becomes)
+        assert str(answer(there)) == str(found.change.was)
+        assert str(answer(there.with_breaks("no-mask"))) == str(found.change.becomes)
 
 
 def test_other_sentences_take_no_more_memory_than_is_said(monkeypatch):

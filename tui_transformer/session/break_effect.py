@@ -7,6 +7,7 @@ all of the probability is elsewhere. Of a model that gives a vector x it is ‖x
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -86,53 +87,71 @@ def values_of(trace: Trace, name: str, report: Report) -> Host:
     return values
 
 
-def moved(was: Outcome, becomes: Outcome) -> float:
-    """How far one answer is from another, from 0; see above."""
-    one, other = was.values, becomes.values
-    if one.shape != other.shape or not np.isfinite(other).all():
-        return 1.0
-    if was.label is None:
-        return float(np.linalg.norm(other - one) / (np.linalg.norm(one) or 1.0))
-    return float(np.abs(other - one).sum() / 2)
+@dataclass(frozen=True, eq=False)
+class AnswerChange:
+    """An answer before and after something is done to the model, or to what it reads."""
 
+    was: Outcome
+    becomes: Outcome
 
-def changes(was: Outcome, becomes: Outcome) -> bool:
-    """Whether an answer is another, or another share of the same word, as they are written."""
-    size = moved(was, becomes)
-    if was.label is None or size < NO_CHANGE or was.best != becomes.best:
-        return size >= NO_CHANGE
-    return size >= MUCH or _shares(was, becomes, ".2%")[0] != _shares(was, becomes, ".2%")[1]
+    @cached_property
+    def size(self) -> float:
+        """How far one answer is from the other, from 0; see above."""
+        one, other = self.was.values, self.becomes.values
+        if one.shape != other.shape or not np.isfinite(other).all():
+            return 1.0
+        if self.was.label is None:
+            return float(np.linalg.norm(other - one) / (np.linalg.norm(one) or 1.0))
+        return float(np.abs(other - one).sum() / 2)
 
+    @property
+    def turns(self) -> bool:
+        """Whether the answer becomes another word."""
+        return self.was.best != self.becomes.best
 
-def change_said(was: Outcome, becomes: Outcome) -> str:
-    """`question 99.9 % → statement 62.1 %`, the word once where it stays."""
-    if not changes(was, becomes):
-        return "changes nothing here" + (f": {was}" if was.label is not None else "")
-    if was.label is None:
-        return f"moves by {in_percent(moved(was, becomes))}"
-    if was.best != becomes.best or becomes.best < 0:
-        return f"{was} → {becomes}"
-    parts = _shares(was, becomes)
-    return f"{was.name} {' → '.join(parts if parts[0] != parts[1] else _shares(was, becomes, '.2%'))}"
+    @property
+    def changes(self) -> bool:
+        """Whether it becomes another, or another share of the same word, as they are written."""
+        if self.was.label is None or self.size < NO_CHANGE or self.turns:
+            return self.size >= NO_CHANGE
+        parts = self._shares(".2%")
+        return self.size >= MUCH or parts[0] != parts[1]
 
+    @property
+    def said(self) -> str:
+        """`question 99.9 % → statement 62.1 %`, the word once where it stays."""
+        if not self.changes:
+            return "changes nothing here" + (f": {self.was}" if self.was.label is not None else "")
+        if self.was.label is None:
+            return f"moves by {in_percent(self.size)}"
+        if self.turns or self.becomes.best < 0:
+            return f"{self.was} → {self.becomes}"
+        parts = self._shares()
+        return f"{self.was.name} {' → '.join(parts if parts[0] != parts[1] else self._shares('.2%'))}"
 
-def _shares(was: Outcome, becomes: Outcome, form: str = "") -> tuple[str, str]:
-    one, other = (each.guess(each.best).share for each in (was, becomes))
-    return (in_percent(one, form), in_percent(other, form)) if form else (percent(one), percent(other))
+    def _shares(self, form: str = "") -> tuple[str, str]:
+        one, other = (each.guess(each.best).share for each in (self.was, self.becomes))
+        return (in_percent(one, form), in_percent(other, form)) if form else (percent(one), percent(other))
+
+    @property
+    def likeliest(self) -> Sequence[int]:
+        """The words of both answers, the likeliest first; none of vectors."""
+        if self.was.label is None:
+            return ()
+        both = np.fmax(self.was.values, self.becomes.values)
+        order: list[int] = np.argsort(-both, kind="stable").tolist()
+        return order
 
 
 # The effect of one break
 
 
 @dataclass(frozen=True, eq=False)
-class BreakEffect:
+class BreakEffect(AnswerChange):
     """The effect of a break on a sentence.
 
     Attributes:
         made: The break.
-        was: The answer before.
-        becomes: The answer with it.
-        size: How far it moves.
         step: The step where the break acts: the first that changes, or the first that is computed otherwise.
         cell: Its cell that changes most.
         before: The cells around that before.
@@ -142,44 +161,12 @@ class BreakEffect:
     """
 
     made: Broken
-    was: Outcome
-    becomes: Outcome
-    size: float
     step: str
     cell: Index
     before: View
     after: View
     scale: Scale
     at: tuple[int, int]
-
-    @property
-    def changes(self) -> bool:
-        """Whether the answer does."""
-        return changes(self.was, self.becomes)
-
-    @property
-    def turns(self) -> bool:
-        """Whether the answer becomes another word."""
-        return self.was.best != self.becomes.best
-
-    @property
-    def said(self) -> str:
-        """The answer before → after."""
-        return change_said(self.was, self.becomes)
-
-    @property
-    def likeliest(self) -> Sequence[int]:
-        """The words of both answers, the likeliest first."""
-        return likeliest(self.was, self.becomes)
-
-
-def likeliest(was: Outcome, becomes: Outcome) -> Sequence[int]:
-    """The words of two answers, the likeliest first; none of vectors."""
-    if was.label is None:
-        return ()
-    both = np.fmax(was.values, becomes.values)
-    order: list[int] = np.argsort(-both, kind="stable").tolist()
-    return order
 
 
 def whole(session: Session) -> Session:
@@ -203,7 +190,7 @@ def effect_of(session: Session, made: Broken, report: Report) -> BreakEffect:
     views, at = _around(session, (before, after), step, cell)
     limits = tile_extremes(np.stack([view.window(range(view.shape[0]), range(view.shape[1])) for view in views]))
     scale = scale_for(views[0].kind, *limits)
-    return BreakEffect(made, was, becomes, moved(was, becomes), step, cell, *views, scale, at)
+    return BreakEffect(was, becomes, made, step, cell, *views, scale, at)
 
 
 def _where_it_acts(before: Trace, after: Trace, made: Broken, report: Report) -> tuple[str, Index]:

@@ -16,7 +16,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.answer_summary import answer_position, answers
-from tui_transformer.session.break_effect import Outcome, change_said, moved, outcome, trial
+from tui_transformer.session.break_effect import AnswerChange, Outcome, outcome, trial
 from tui_transformer.session.other_sentences import Pair, examples, tried
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
@@ -165,24 +165,22 @@ class Elsewhere:
 
     Attributes:
         pair: The sentence on which it matters; None where none was found.
-        was: The answer there.
-        becomes: The answer with the break.
+        change: The answer there, and with the break.
         tried: How many sentences were tried.
     """
 
-    pair: Pair | None
-    was: Outcome | None
-    becomes: Outcome | None
-    tried: int
+    pair: Pair | None = None
+    change: AnswerChange | None = None
+    tried: int = 0
 
     @property
     def said(self) -> str:
         """`matters on “did the cat sleep”: question 88 % → statement 60 %`."""
-        if self.pair is None or self.was is None or self.becomes is None:
+        if self.pair is None or self.change is None:
             many = f"of {self.tried} tried" if self.tried else "as there is none to try"
             return f"no sentence found on which it matters, {many}"
         beside = f" → {visible(self.pair[1])}" if self.pair[1] else ""
-        return f"matters on “{visible(self.pair[0])}{beside}”: {change_said(self.was, self.becomes)}"
+        return f"matters on “{visible(self.pair[0])}{beside}”: {self.change.said}"
 
 
 @dataclass(eq=False)
@@ -202,18 +200,18 @@ class Examples:
 
     def search(self, made: Broken, report: Report) -> Elsewhere:
         """The first sentence on which a break turns the answer; else that on which it moves most, if it matters."""
-        best, count, largest = Elsewhere(None, None, None, 0), 0, MATTERS
+        best, count, largest = Elsewhere(), 0, MATTERS
         for place, pair in enumerate(self._pairs):
             report(f"sentence {place + 1} of {len(self._pairs)}")
             other = self._session(pair)
             if other is None or not made.steps(other.base):
                 continue
             count += 1
-            was, becomes = outcome(other, other.trace), outcome(other, trial(other, made))
-            if was.best != becomes.best:
-                return Elsewhere(pair, was, becomes, count)
-            if moved(was, becomes) >= largest:
-                largest, best = moved(was, becomes), Elsewhere(pair, was, becomes, count)
+            change = AnswerChange(outcome(other, other.trace), outcome(other, trial(other, made)))
+            if change.turns:
+                return Elsewhere(pair, change, count)
+            if change.size >= largest:
+                largest, best = change.size, Elsewhere(pair, change)
         return replace(best, tried=count)
 
     def _session(self, pair: Pair) -> Session | None:

@@ -21,7 +21,7 @@ from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, answers, describe, percent
-from tui_transformer.session.break_effect import change_said, changes, likeliest, outcome, values_of
+from tui_transformer.session.break_effect import AnswerChange, outcome, values_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -229,9 +229,10 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
     last = after.trace.program.steps[-1]
     if answers(after) or (last.axes[-1].name == LABEL and last.name.endswith("probabilities")):
         was, now = (outcome(each, each.trace, report) for each in (before, after))
-        best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
+        change = AnswerChange(was, now)
+        best = [] if was.best < 0 or now.best < 0 else change.likeliest[:MOST_LINES]
         lines = tuple(AnswerLine(now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
-        return lines, change_said(was, now) if changes(was, now) else f"the answer stays {now}"
+        return lines, change.said if change.changes else f"the answer stays {now}"
     values = [values_of(each.trace, last.name, report) for each in (before, after)]
     if last.axes[-1].name == LABEL and len(last.axes) == 1:
         words = last.axes[-1].words

@@ -153,7 +153,7 @@ async def test_the_sentence_on_which_it_matters_is_offered_and_taken(monkeypatch
         assert (explorer.session.text, explorer.session.decoder_text) == (text, target)
         findings = explorer.app.screen.findings
         effect = findings.effects["no-positions"]
-        assert str(effect.becomes) == str(elsewhere.becomes)
+        assert str(effect.becomes) == str(elsewhere.change.becomes)
         assert effect.turns
         await explorer.keys("u")
         assert explorer.session.text == "the 3rd of May 2021"
