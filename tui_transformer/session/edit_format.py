@@ -280,6 +280,11 @@ def as_written(change: Change, program: Program) -> str | None:
     return None
 
 
+def kept(session: Session) -> list[str | None]:
+    """The edits of a session as they are written; None for those that cannot be."""
+    return [as_written(change, session.base.program) for change in session.edits]
+
+
 def broken(session: Session) -> str:
     """The breaks in a few words: the one, or how many; "" for none."""
     titles = break_titles(session.breaks)

@@ -55,7 +55,7 @@ def near_cost(session: Session, stop: str, asked: str) -> int:
     return 0 if table is None else COST * math.prod(program.shape(table)) * (1 + bool(asked))
 
 
-def near(session: Session, position: Position, asked: str, report: Report = lambda _: None) -> tuple[Near, ...]:
+def near(session: Session, position: Position, asked: str, report: Report) -> tuple[Near, ...]:
     """The neighbours of the word of a row; then of the sum that was asked for, where the model has its words.
 
     Args:

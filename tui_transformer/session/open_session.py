@@ -160,9 +160,9 @@ def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - 
 
 
 def _edits(session: Session) -> EditLines:
-    from tui_transformer.session.edit_format import as_written
+    from tui_transformer.session.edit_format import kept
 
-    return [as_written(edit, session.base.program) for edit in session.edits]
+    return kept(session)
 
 
 def _listed(ids: tuple[int, ...]) -> str:

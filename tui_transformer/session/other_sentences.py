@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from random import Random
 
@@ -33,7 +33,8 @@ def counterpart(session: Session) -> str:
     text = session.sentence
     if not text or not session.model.config.vocab_size:
         return ""
-    named = (each for each in (COUNTERPARTS.get(text), _TURNED.get(text)) if each is not None)
+    turned = {other: named for named, other in COUNTERPARTS.items()}
+    named = (each for each in (COUNTERPARTS.get(text), turned.get(text)) if each is not None)
     count = _tokens(session, text)
     others = islice(chain(named, exchanges(session)), 200)  # exchanges of a word take long
     return next((each for each in others if each != text and _tokens(session, each) == count), "")
@@ -64,7 +65,13 @@ def _instead(word: str, vocabulary: Vocabulary | None, count: int) -> Iterable[s
         return (str((int(word) + by) % count) for by in (1, 2, 5) if word.isdigit())
     random = Random(SEED)  # noqa: S311 - the same words each time, nothing secret
     if vocabulary.kind == "characters":
-        return _one_character_else(word, vocabulary)
+        letters = [each for each in vocabulary.words if len(each) == 1]
+        return (
+            word[:at] + other + word[at + 1 :]
+            for at in reversed(range(len(word)))
+            for other in letters
+            if other != word[at] and _kind(other) == _kind(word[at])
+        )
     kind = _kind(word)
     if vocabulary.kind == "words":
         known = [each for at, each in enumerate(vocabulary.words) if at not in vocabulary.special_ids]
@@ -72,13 +79,6 @@ def _instead(word: str, vocabulary: Vocabulary | None, count: int) -> Iterable[s
         known = list(dict.fromkeys(part.strip(".,!?") for text in SENTENCES.values() for part in text.split()))
     alike = [each for each in known if _kind(each) == kind]
     return random.sample(alike, min(len(alike), WORDS))
-
-
-def _one_character_else(word: str, vocabulary: Vocabulary) -> Iterator[str]:
-    for at in range(len(word) - 1, -1, -1):
-        for other in vocabulary.words:
-            if len(other) == 1 and other != word[at] and _kind(other) == _kind(word[at]):
-                yield word[:at] + other + word[at + 1 :]
 
 
 def _kind(word: str) -> tuple[bool, bool, bool]:
@@ -131,6 +131,3 @@ def _tokens(session: Session, text: str) -> int:
         return len(model.encode(text, cut=session.cut, pair=session.pair).tokens)
     except InputError:
         return 0
-
-
-_TURNED: Mapping[str, str] = {other: text for text, other in COUNTERPARTS.items()}

@@ -47,11 +47,8 @@ def next_stop(stops: Sequence[str], stop: str, program: Program, grain: Grain, d
 
 def _same_step(stops: Sequence[str], stop: str, direction: int) -> str:
     """The stop of the same name in the layer after, or before; "" where there is none."""
-    match = re.search(r"\.[0-9]+\.", stop)
-    if match is None:
-        return ""
-    begin, end = stop[: match.start()], stop[match.end() :]
-    same = [each for each in stops if re.fullmatch(rf"{re.escape(begin)}\.[0-9]+\.{re.escape(end)}", each)]
+    kind, *kinds = (re.sub(r"\.[0-9]+\.", ".*.", each, count=1) for each in (stop, *stops))
+    same = [each for each, own in zip(stops, kinds, strict=True) if own == kind]
     place = same.index(stop) + direction if stop in same else -1
     return same[place] if 0 <= place < len(same) else ""
 

@@ -8,7 +8,7 @@ are those that both have, and the two where the answer is read: behind other wor
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby, zip_longest
@@ -57,21 +57,18 @@ def aligned(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pair
     same = range(1, shorter - first + 1)
     last = next((at - 1 for at in same if before[-at] != after[-at]), max(shorter - first, 0))
     was, now = range(first, len(before) - last), range(first, len(after) - last)
-    middle = _matched([before[at] for at in was], [after[at] for at in now])
+    middle: Iterable[Pair]
+    if max(len(was), len(now)) > MOST_TO_MATCH:
+        middle = zip_longest(range(len(was)), range(len(now)))
+    else:
+        matcher = SequenceMatcher(None, [before[at] for at in was], [after[at] for at in now], autojunk=False)
+        codes = matcher.get_opcodes()
+        middle = (pair for _, i, j, to, end in codes for pair in zip_longest(range(i, j), range(to, end)))
     return (
         *((at, at) for at in range(first)),
         *((None if i is None else first + i, None if j is None else first + j) for i, j in middle),
         *((len(before) - at, len(after) - at) for at in range(last, 0, -1)),
     )
-
-
-def _matched(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Pair]:
-    """The same of what is neither at the beginning nor at the end of both."""
-    if max(len(before), len(after)) > MOST_TO_MATCH:
-        yield from zip_longest(range(len(before)), range(len(after)))
-        return
-    for _, start, stop, to, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        yield from zip_longest(range(start, stop), range(to, end))
 
 
 def columns_of(before: Session, after: Session) -> Mapping[str, tuple[Pair, ...]]:

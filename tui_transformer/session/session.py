@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
 
+ALONE: Mapping[str, Any] = {"ids": None, "mask": None, "batch": (), "item": 0}
+"""Beside a text, that it is the only one and read whole."""
+
 
 @dataclass(frozen=True, eq=False)
 class Session(Sentences):
@@ -113,7 +116,6 @@ class Session(Sentences):
 
     @kept("tokens")
     def _text_targets(self) -> Ids:
-        """The tokens of the text as targets; padding is none."""
         from tui_transformer.analysis.score import text_targets
 
         known = has_loss(self.base.program)
@@ -295,8 +297,7 @@ class Session(Sentences):
         if words is None:
             return self._changed(model=model, edits=(), measure=None)
         text = self.text if self.text and model.knows(self.text) else sample_sentence(words)
-        alone: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0}
-        return self._changed(model=model, edits=(), measure=None, **alone)
+        return self._changed(model=model, edits=(), measure=None, text=text, **ALONE)
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -310,8 +311,7 @@ class Session(Sentences):
         if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
             changes["positions"] = stop.positions
         if stop.sentence is not None:
-            read = {"text": stop.sentence, "ids": None, "mask": None, "batch": (), "item": 0}
-            read |= {"framing": PLAIN, "pair": None}
+            read = {"text": stop.sentence, "framing": PLAIN, "pair": None, **ALONE}
         if stop.target is not None:
             read |= {"decoder_text": stop.target, "decoder_ids": None}
         if not changes and all(getattr(self, name) == value for name, value in read.items()):

@@ -52,7 +52,10 @@ class Steer(Add):
     def said(self) -> str:
         """What is added, in words: `+ 4 × ('love' − 'hate')`."""
         sign, size = "−" if self.strength < 0 else "+", f"{abs(self.strength):g} × "
-        terms = "".join(f" {'−' if factor < 0 else '+'} {_times(factor)}{visible(what)}" for factor, what in self.terms)
+        terms = ""
+        for factor, what in self.terms:
+            times = "" if abs(factor) == 1 else f"{abs(factor):g} × "
+            terms += f" {'−' if factor < 0 else '+'} {times}{visible(what)}"
         terms = terms.removeprefix(" + ").strip()
         return f"{sign} {size}{terms}" if len(self.terms) < 2 else f"{sign} {size}({terms})"
 
@@ -65,10 +68,6 @@ class Steer(Add):
             for factor, what in parts
         ]
         return f"+= {''.join(terms).removeprefix(' + ').replace(' - ', '-', terms[0].startswith(' -'))}"
-
-
-def _times(factor: float) -> str:
-    return "" if abs(factor) == 1 else f"{abs(factor):g} × "
 
 
 def steering(edits: Sequence[Change], program: Program) -> Add | None:
@@ -119,9 +118,9 @@ def alike(one: Add | None, other: Add | None) -> bool:
 
 def same(one: Add | None, other: Add | None) -> bool:
     """Whether it is added as often, too."""
-    return one is other or (
-        one is not None and other is not None and alike(one, other) and strength_of(one) == strength_of(other)
-    )
+    if one is None or other is None:
+        return one is other
+    return alike(one, other) and strength_of(one) == strength_of(other)
 
 
 def steered(session: Session, edit: Add | None) -> Session:

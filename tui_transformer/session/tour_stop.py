@@ -20,7 +20,7 @@ from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers, shares
+from tui_transformer.session.answer_summary import answer, answer_position, answers, shares
 from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
@@ -256,11 +256,6 @@ def has_outcome(stop: Stop) -> bool:
     return bool(stop.ablate or stop.edits or stop.breaks or stop.change or stop.cell)
 
 
-def outcome_cost(shown: Scenery) -> int:
-    """About how many operations it takes to work the outcome out."""
-    return answer_cost(shown.before) + answer_cost(shown.after)
-
-
 def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
     """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
     before, after, done = shown.before, shown.after, doing(stop)
@@ -283,15 +278,12 @@ def doing(stop: Stop) -> str:
     if stop.change:
         what, by = stop.change
         return f"“{visible(what)}” → “{visible(by)}”"
-    return " and ".join((*_ablated(stop.ablate), *map(visible, stop.edits), *break_titles(stop.breaks)))
-
-
-def _ablated(targets: Iterable[str]) -> Iterator[str]:
-    """Heads, positions or neurons of a place together."""
-    for (kind, place), aims in groupby(map(parse, targets), lambda aim: (aim.kind, aim.place)):
+    ablated = []
+    for (kind, place), aims in groupby(map(parse, stop.ablate), lambda aim: (aim.kind, aim.place)):
         numbers = [str(aim.number) for aim in aims if aim.number is not None]
         which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)}" if numbers else ""
-        yield f"{' of '.join(filter(None, (which, place)))} → 0"
+        ablated.append(f"{' of '.join(filter(None, (which, place)))} → 0")
+    return " and ".join((*ablated, *map(visible, stop.edits), *break_titles(stop.breaks)))
 
 
 BACKWARD = "gradients"

@@ -11,7 +11,7 @@ from reference import REFERENCES
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.export import kept, stop_at
+from tui_transformer.explorer.main.export import stop_at
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.features.dictionary import Features
@@ -19,6 +19,7 @@ from tui_transformer.guide.lecture import read_lecture, with_notes, with_stop
 from tui_transformer.guide.texts import Stop, matching
 from tui_transformer.model.options import Framing, ModelOptions
 from tui_transformer.records import replace
+from tui_transformer.session.edit_format import kept
 from tui_transformer.session.position import Position
 from tui_transformer.session.tour_stop import base_of, doing, scenery, suitable
 from tui_transformer.views.step_view import Place

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tui_transformer.analysis.attentions import attentions
-from tui_transformer.engine.program import Program, by_program
 from tui_transformer.explorer.shell.keys import MENUS, Action
 from tui_transformer.explorer.shell.menu import Entry
 from tui_transformer.explorer.tools.opening import missing
@@ -14,6 +13,7 @@ from tui_transformer.generation.cache import writes
 from tui_transformer.session.session import Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.tour_stop import tour_of
+from tui_transformer.views.whole import stacks_of
 
 NO_NUMBERS = "there are no numbers here"
 
@@ -27,7 +27,7 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> Mapping[str
     wordless = "vocabulary.open" in anywhere
     useless = {
         "head.next": "this step has no heads" if scene is None or scene.view.heads < 2 else "",
-        "layer.next": "this model has one layer" if layer_count(program) < 2 else "",
+        "layer.next": "this model has one layer" if sum(map(len, stacks_of(program))) < 2 else "",
         "cell.edit": NO_NUMBERS if scene is None or scene.view.integer else "",
         "predict": NO_NUMBERS if scene is None else "",
         "export": NO_NUMBERS if scene is None and wordless else "",
@@ -38,12 +38,6 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> Mapping[str
         "compare.first": "" if session.overlay.kind == "trace" else "nothing is compared",
     }
     return {name: reason for name, reason in useless.items() if reason} | anywhere
-
-
-@by_program
-def layer_count(program: Program) -> int:
-    """Layers of all stacks."""
-    return sum(layer.rpartition(".")[2].isdigit() for layer in {step.layer for step in program.steps})
 
 
 def refused_anywhere(session: Session) -> dict[str, str]:

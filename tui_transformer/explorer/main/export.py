@@ -28,7 +28,7 @@ from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
 from tui_transformer.records import replace
-from tui_transformer.session.edit_format import as_written
+from tui_transformer.session.edit_format import kept
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
@@ -133,7 +133,11 @@ class Export:
 
         def write(notes: str) -> None:
             stop = stop_at(session, position, notes.strip())
-            _check(session, stop)
+            alone = (session.with_breaks() if session.breaks else session).unedited.with_overlay(NOTHING)
+            try:
+                check_stop(alone, stop, "the")
+            except InputError as error:  # its place, or its edits, are of padding or of a second sentence
+                raise InputError(f"not bookmarked, as a lecture reads the sentence alone: {error}") from error
             count = with_stop(path_of(name), stop)
             self._lecture = name
             said = (f"stop {count} of {name}: {stop_title(session, position.stop)}", *_left_out(session, stop))
@@ -184,15 +188,6 @@ def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
     )
 
 
-def _check(session: Session, stop: Stop) -> None:
-    """Refuse a stop whose place, or whose edits, are of what a lecture leaves out: of padding, of a second sentence."""
-    alone = (session.with_breaks() if session.breaks else session).unedited.with_overlay(NOTHING)
-    try:
-        check_stop(alone, stop, "the")
-    except InputError as error:
-        raise InputError(f"not bookmarked, as a lecture reads the sentence alone: {error}") from error
-
-
 def _sentence(session: Session) -> str | None:
     """The sentence as a lecture has it: of token IDs the text that is read as them, None where there is none."""
     if session.ids is None:
@@ -230,11 +225,6 @@ def _left_out(session: Session, stop: Stop) -> Iterator[str]:
         yield "the second sentence left out: rows of the sentence alone are counted"
     if session.mask_read is not None and stop.sentence is not None:
         yield "the mask left out: rows of the sentence alone are counted"
-
-
-def kept(session: Session) -> list[str | None]:
-    """The edits of a session as they are written; None for those that cannot be."""
-    return [as_written(change, session.base.program) for change in session.edits]
 
 
 class LiveRecording:

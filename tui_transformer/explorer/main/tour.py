@@ -20,6 +20,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
 from tui_transformer.guide.texts import Stop
 from tui_transformer.records import replace
+from tui_transformer.session.answer_summary import answer_cost
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -32,7 +33,6 @@ from tui_transformer.session.tour_stop import (
     goes_back,
     has_outcome,
     outcome,
-    outcome_cost,
     scenery,
     suitable,
     thinking_place,
@@ -234,12 +234,12 @@ class Tour:
             return
         self._put(stop, shown, shown.position)
         if has_outcome(stop):
-            cost = outcome_cost(shown)
 
             def say(text: str) -> None:
                 if self._is_at(stop):
                     self._panel.say(text)
 
+            cost = answer_cost(shown.before) + answer_cost(shown.after)
             self._port.ask("tour", lambda task: outcome(shown, stop, task.report), say, cost)
 
     def _put(self, stop: Stop, shown: Scenery, position: Position) -> None:
