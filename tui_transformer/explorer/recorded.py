@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from rich.color import Color, ColorSystem
 from rich.color_triplet import ColorTriplet
@@ -90,17 +90,18 @@ def unpacked(line: Packed) -> Strip:
     return Strip([Segment(text[end - size : end], look) for size, end, look in zip(lengths, ends, looks, strict=True)])
 
 
-class Recorded(Protocol):
+class Recorded:
     """A form of a recording; written as a whole at the end, or picture by picture.
 
     Attributes:
         moves: Whether it is seen by itself, one screen after another, so that steps may be seen on their way.
     """
 
-    moves: ClassVar[bool]
+    moves: ClassVar[bool] = False
 
     def add(self, shot: Shot) -> None:
         """Add a screen."""
+        raise NotImplementedError
 
     def finish(self) -> None:
         """Write what is not written yet."""
@@ -112,10 +113,8 @@ def file_name(shot: Shot) -> str:
     return f"{shot.number:0{digits}}-{re.sub(r'[^A-Za-z0-9_]+', '-', shot.name).strip('-')[:60] or 'stop'}"
 
 
-class Pictures:
+class Pictures(Recorded):
     """A folder with an SVG for every screen, and a PNG where it can be drawn."""
-
-    moves: ClassVar[bool] = False
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
         self._folder, self._note, self._png = folder, note, png_drawing()
@@ -131,11 +130,8 @@ class Pictures:
             write_whole(path.with_name(f"{path.name}.png"), self._png(svg))
         self._note(f"wrote {path}.svg" + (" and .png" if self._png is not None else ""))
 
-    def finish(self) -> None:
-        """All is written."""
 
-
-class Cast:
+class Cast(Recorded):
     """An asciicast, version 2: a line with the size, then one for every screen with its second and its sequences.
 
     The format is that of asciinema (docs.asciinema.org/manual/asciicast/v2); of each screen the cells that change.
@@ -169,7 +165,7 @@ class Cast:
         )
 
 
-class Animation:
+class Animation(Recorded):
     """A moving picture: a GIF of at most 256 colours, or a PNG that moves (APNG)."""
 
     moves: ClassVar[bool] = True
@@ -195,29 +191,24 @@ class Animation:
         picture = picture.convert("RGB")
         return picture.quantize(MOST_COLORS, dither=self._image.Dither.NONE) if self._is_gif else picture
 
-    def _as_high(self, picture: Any) -> Any:
-        """A picture with room below, where the terminal had another size meanwhile."""
-        height = max(each.height for each in self._pictures)
-        if picture.height == height:
-            return picture
-        return self._colored(picture.convert("RGB").crop((0, 0, WIDTH, height)))
-
     def finish(self) -> None:
         """Write the file; it begins again at its end."""
-        first, *others = map(self._as_high, self._pictures)
+        height = max(each.height for each in self._pictures)
+        for place, each in enumerate(self._pictures):
+            if each.height != height:  # the terminal had another size meanwhile: there is room below
+                self._pictures[place] = self._colored(each.convert("RGB").crop((0, 0, WIDTH, height)))
+        first, *others = self._pictures
         whole, milliseconds = io.BytesIO(), [int(1000 * each) for each in self._seconds]
         form = "GIF" if self._is_gif else "PNG"
         first.save(whole, form, save_all=True, append_images=others, duration=milliseconds, loop=0)
         write_whole(self._path, whole.getvalue())
 
 
-class Page:
+class Page(Recorded):
     """One HTML file that needs nothing else: the screens as text, stepped by keys, in light and in dark.
 
     Of all lines each is kept once, as its text, and lengths and looks of its parts.
     """
-
-    moves: ClassVar[bool] = False
 
     def __init__(self, path: Path, title: str) -> None:
         self._path, self._title = path, title

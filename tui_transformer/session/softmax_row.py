@@ -164,12 +164,26 @@ def describe(session: Session, position: Position, how: str) -> str:
     scores = row.scores(session)
     raised = _raised(scores, how)
     computed = softmaxes(scores, raised)
+    columns = {
+        "s": computed.scores,
+        "e^s": computed.powers,
+        "naive": computed.naive,
+        "s − max": computed.shifted,
+        "e^(s − max)": computed.safe_powers,
+        "safe": computed.safe,
+    }
     label, chosen = session.labels.of(row.columns), largest(scores, MOST_TOLD)
-    lines = "; ".join(f"{label(int(i)) or i}: {_numbers(computed, int(i))}" for i in chosen)
+    lines = []
+    for i in chosen:
+        numbers = ", ".join(f"{name} {spoken(float(each[i]))}" for name, each in columns.items())
+        lines.append(f"{label(int(i)) or i}: {numbers}")
     left = f"; {scores.size - chosen.size:,} smaller ones are left out" if scores.size > chosen.size else ""
     added = f", all scores {'−' if raised < 0 else '+'} {abs(raised):g}" if raised else ""
-    sums = f"{_sums(computed)}. {lesson(computed, raised)}"
-    return f"Softmax of {row.where}, in {scores.dtype}{added}: {lines}{left}; {sums}"
+    with np.errstate(all="ignore"):
+        totals = {name: float(each.sum()) for name, each in columns.items() if name not in ("s", "s − max")}
+    sums = ", ".join(f"Σ {name} {spoken(total)}" for name, total in totals.items())
+    told = "; ".join(lines)
+    return f"Softmax of {row.where}, in {scores.dtype}{added}: {told}{left}; {sums}. {lesson(computed, raised)}"
 
 
 def _raised(scores: Host, how: str) -> float:
@@ -185,19 +199,3 @@ def _raised(scores: Host, how: str) -> float:
     if point is None:
         raise InputError(NOT_BROKEN)
     return point
-
-
-def _numbers(computed: Softmaxes, i: int) -> str:
-    naive = f"s {_said(computed.scores[i])}, e^s {_said(computed.powers[i])}, naive {_said(computed.naive[i])}"
-    safe = f"s − max {_said(computed.shifted[i])}, e^(s − max) {_said(computed.safe_powers[i])}"
-    return f"{naive}, {safe}, safe {_said(computed.safe[i])}"
-
-
-@np.errstate(all="ignore")
-def _sums(computed: Softmaxes) -> str:
-    naive = f"Σ e^s {_said(computed.powers.sum())}, Σ naive {_said(computed.naive.sum())}"
-    return f"{naive}, Σ e^(s − max) {_said(computed.safe_powers.sum())}, Σ safe {_said(computed.safe.sum())}"
-
-
-def _said(value: float) -> str:
-    return spoken(float(value))

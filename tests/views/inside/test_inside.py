@@ -61,7 +61,9 @@ def test_the_last_line_gives_the_cell_and_what_is_drawn_adds_up(name):
                 terms = sum(part.row.values[k] * part.column.values[k] for k in part.shown)
                 assert terms + part.rest == pytest.approx(part.total)
             if isinstance(part, Weighted):
-                assert part.added.sum() + part.rest == pytest.approx(inside.explanation.recomputed)
+                assert part.shares @ part.rows[:, part.marked] + part.rest == pytest.approx(
+                    inside.explanation.recomputed
+                )
             if isinstance(part, Curve):
                 x, y = part.point
                 if np.isfinite(x):

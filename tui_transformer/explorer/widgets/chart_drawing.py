@@ -22,7 +22,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.report.svg import chart_svg
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, tick_texts, ticks
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, marks
 from tui_transformer.views.numbers import short_number
 
 SERIES_GLYPHS = "*+ox#@%&ABCDEFGHIJKLMNPQRSTUVWYZ123456789"
@@ -150,8 +150,8 @@ def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
 
 
 def _mark_x(canvas: _Canvas, low: float, high: float, *, whole: bool = False) -> None:
-    places = ticks(low, high, max(canvas.width // (_TICK_CELLS + 3), 1), whole=whole)
-    canvas.figure.ruler("x").lim(low, high if high > low else low + 1).ticks(list(places), list(tick_texts(places)))
+    marked = marks(low, high, max(canvas.width // (_TICK_CELLS + 3), 1), whole=whole)
+    canvas.figure.ruler("x").lim(low, high if high > low else low + 1).ticks([*marked], [*marked.values()])
 
 
 def _mark_values(canvas: _Canvas, values: Iterable[float], *, whole: bool = False) -> None:
@@ -164,9 +164,8 @@ def _mark_values(canvas: _Canvas, values: Iterable[float], *, whole: bool = Fals
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
     lines = canvas.height - _AXIS_LINES - canvas.named
     most = max(lines, 1) if lines < 6 else lines // 2 + 1
-    fewer = (ticks(low, high, each, whole=whole) for each in range(most, 0, -1))
-    places = next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), ())
-    _mark_y(canvas, low, high, dict(zip(places, tick_texts(places), strict=True)))
+    fewer = (marks(low, high, each, whole=whole) for each in range(most, 0, -1))
+    _mark_y(canvas, low, high, next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), {}))
 
 
 def _apart(canvas: _Canvas, low: float, high: float, places: Iterable[float]) -> list[float]:

@@ -133,15 +133,9 @@ class Weighted:
     sources: tuple[tuple[Operand, Operand], ...]
 
     @property
-    def added(self) -> Floats:
-        """The term that each row adds to the cell."""
-        column: Floats = self.shares * self.rows[:, self.marked]
-        return column
-
-    @property
     def rest(self) -> float:
         """Sum of the rows that are not drawn."""
-        return float(self.total[self.marked] - self.added.sum())
+        return float(self.total[self.marked] - (self.shares * self.rows[:, self.marked]).sum())
 
 
 @dataclass(frozen=True, eq=False)
