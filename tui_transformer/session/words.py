@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Literal
 
@@ -80,46 +81,6 @@ class Guess:
     before: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Ending:
-    """The contents of the last stop: the text, what is most likely, and a row for every place where the model answers.
-
-    `first` says that the model was trained to answer at its first token alone, and only that is in the lists;
-    `hidden` says of how many places of a long text there is no row.
-    """
-
-    sentence: str
-    most_likely: str
-    formula: str
-    guesses: tuple[Guess, ...]
-    first: bool
-    hidden: int
-
-    def draw(self, width: int) -> Lines:
-        """The words in so many columns."""
-        text = Lines().add("The token IDs as text again\n", "quiet")
-        text.add(f"{_folded(self.sentence, width)}\n\n", "strong")
-        named = [guess.token for guess in self.guesses]
-        if self.most_likely:
-            where = "the first token, where this model answers" if self.first else "every place"
-            text.add(f"The most likely word at {where}\n", "quiet")
-            text.add(f"{_folded(self.most_likely, width)}\n\n", "strong")
-        else:
-            text.add("The most likely next token after every place, the last place first\n", "quiet")
-            named = [_after(name, width) for name in named]
-        text.add(f"{self.formula}\n", "quiet")
-        first = min(max(map(cells, named), default=0), max(AFTER_WIDTH, width // 3)) + 1
-        columns = max((width - first) // (LIKELY_WIDTH + SHARE_WIDTH), 1)
-        for name, guess in zip(named, self.guesses, strict=True):
-            text.add(fit(name, first), "strong")
-            text.add(f"{''.join(guess.likely[:columns]).rstrip()}\n")
-            if guess.before:
-                text.add(f"{fit('  before', first)}{''.join(guess.before[:columns]).rstrip()}\n", "quiet")
-        if self.hidden:
-            text.add(f"{self.hidden:,} more places have no row here\n", "quiet")
-        return text
-
-
 def ending(session: Session, report: Report, keys: Keys, temperature: float) -> Drawn:
     """Detokenize the IDs, and the most likely ID at every place where the model answers."""
     trace, model = session.trace, session.model
@@ -153,14 +114,41 @@ def ending(session: Session, report: Report, keys: Keys, temperature: float) -> 
     formula = (
         f"softmax(logits ÷ T), T = {temperature:g}{'' if temperature else ' (limit)'} · {change}, for this table alone"
     )
-    return Ending(
+    return partial(
+        _drawn_ending,
         sentence=tokenizer.decode(written.ids),
         most_likely="" if ahead else NO_NUMBER if any(map(_is_nan, likely)) else best_text,
         formula=formula + "\nbefore: without the edits" * bool(session.edits),
-        guesses=tuple(guesses[::-1] if ahead else guesses),
-        first=first,
+        guesses=guesses[::-1] if ahead else guesses,
+        where="the first token, where this model answers" if first else "every place",
         hidden=0 if first and not ahead else size - len(places),
-    ).draw
+    )
+
+
+def _drawn_ending(
+    width: int, *, sentence: str, most_likely: str, formula: str, guesses: Sequence[Guess], where: str, hidden: int
+) -> Lines:
+    """The text, what is most likely, and a row for every place where the model answers, but of a long text for some."""
+    text = Lines().add("The token IDs as text again\n", "quiet")
+    text.add(f"{_folded(sentence, width)}\n\n", "strong")
+    named = [guess.token for guess in guesses]
+    if most_likely:
+        text.add(f"The most likely word at {where}\n", "quiet")
+        text.add(f"{_folded(most_likely, width)}\n\n", "strong")
+    else:
+        text.add("The most likely next token after every place, the last place first\n", "quiet")
+        named = [_after(name, width) for name in named]
+    text.add(f"{formula}\n", "quiet")
+    first = min(max(map(cells, named), default=0), max(AFTER_WIDTH, width // 3)) + 1
+    columns = max((width - first) // (LIKELY_WIDTH + SHARE_WIDTH), 1)
+    for name, guess in zip(named, guesses, strict=True):
+        text.add(fit(name, first), "strong")
+        text.add(f"{''.join(guess.likely[:columns]).rstrip()}\n")
+        if guess.before:
+            text.add(f"{fit('  before', first)}{''.join(guess.before[:columns]).rstrip()}\n", "quiet")
+    if hidden:
+        text.add(f"{hidden:,} more places have no row here\n", "quiet")
+    return text
 
 
 def ending_cost(session: Session) -> int:
@@ -211,11 +199,6 @@ def _folded(text: str, width: int) -> str:
     shown = visible(text)
     room = max(width * len(shown) // max(cells(shown), 1), 1)
     return "\n".join(wrap(shown, room, max_lines=MOST_LINES, placeholder=" …"))
-
-
-def empty(_: int) -> Lines:
-    """No words."""
-    return Lines()
 
 
 # The loss

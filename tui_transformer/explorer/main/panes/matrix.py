@@ -40,7 +40,7 @@ from tui_transformer.session.scene import Heads, Scene
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.view_state import entry_of
-from tui_transformer.session.words import WORDS, Drawn, empty
+from tui_transformer.session.words import WORDS, Drawn
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -310,7 +310,7 @@ class TextPane(VerticalScroll, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         keep_bars(self)
-        self._drawn: Drawn = empty
+        self._drawn: Drawn | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="words", markup=False)
@@ -320,8 +320,8 @@ class TextPane(VerticalScroll, can_focus=True):
         if (words := WORDS.get(scene.position.stop)) is None:
             return
         self.border_title = words.title
-        if self._drawn is not (drawn := scene.words or empty):
-            self._drawn = drawn
+        if self._drawn is not scene.words:
+            self._drawn = scene.words
             self._draw()
 
     def on_resize(self) -> None:
@@ -329,5 +329,6 @@ class TextPane(VerticalScroll, can_focus=True):
 
     def _draw(self) -> None:
         width = self.content_size.width - 1  # left to the scroll bar, whether it is there or not
+        pieces = [] if self._drawn is None else self._drawn(width).pieces
         for words in self.query_children("#words").results(Static):
-            words.update(Text.assemble(*((text, INKS[ink]) for text, ink in self._drawn(width).pieces)))
+            words.update(Text.assemble(*((text, INKS[ink]) for text, ink in pieces)))
