@@ -125,7 +125,6 @@ class ExplorerApp(GuardedApp):
         return ExplorerScreen(id="_default")
 
     def on_mount(self) -> None:
-        """Show the main screen; end in order when a signal says so."""
         self.begin()
         self.set_keymap(dict(self.keymap))
         main = MainScreen(self._session, self.worker, self.background, self._view, self._at)
@@ -143,12 +142,10 @@ class ExplorerApp(GuardedApp):
             self.call_after_refresh(self.line.measure)
 
     async def on_click(self, event: Click) -> None:
-        """Do what the word of the line of keys says that is clicked."""
         if action := event.style.meta.get(CLICKED):
             await self.screen.run_action(action)
 
     def action_press(self, key: str) -> None:
-        """Do what a key does."""
         self.post_message(Key(key, key_to_character(key)))
 
     def on_unmount(self) -> None:

@@ -122,7 +122,6 @@ class FirstFrame:
 
 
 def _box(title: str, lines: list[str], width: int, height: int = 4) -> list[str]:
-    """A frame of so many lines, with a title and words in it."""
     named = f"╭─ {title} " if title else "╭─"
     inside = [f"│ {fit(line, width - 4)} │" for line in [*lines, *[""] * height][: height - 2]]
     return [named + "─" * (width - cells(named) - 1) + "╮", *inside, f"╰{'─' * (width - 2)}╯"]

@@ -85,15 +85,14 @@ OF_WORDS = ("model_type", "architecture", "vocab_size", "pad_id", "start_id")
 def shell_line(session: Session, command: str, *own: str, edits: EditLines | None = None) -> str:
     """`tui-transformer COMMAND` with the model, what it reads, its edits that can be written, and these options."""
     as_it_is = command == "generate"  # a prompt: nothing is put around it there
-    lines = _edits(session) if edits is None else edits
-    changed = (part for line in lines if line is not None for part in ("--edit", line))
+    changed = (part for line in _edits(session, edits) if line is not None for part in ("--edit", line))
     words = ("tui-transformer", command, *_model(session), *_read(session, as_it_is), *changed, *own)
     return " ".join(map(quoted, words))
 
 
 def unwritten(session: Session, edits: EditLines | None = None) -> str:
     """The edits that no such line has, in words; "" where it has all."""
-    count = sum(line is None for line in (_edits(session) if edits is None else edits))
+    count = sum(line is None for line in _edits(session, edits))
     return f"{count} edit{'s' * (count > 1)} with too many numbers" if count else ""
 
 
@@ -159,10 +158,10 @@ def _read(session: Session, as_it_is: bool) -> Iterator[str]:  # noqa: FBT001 - 
         yield from ("--decoder-text", session.decoder_text)
 
 
-def _edits(session: Session) -> EditLines:
+def _edits(session: Session, edits: EditLines | None) -> EditLines:
     from tui_transformer.session.edit_format import kept
 
-    return kept(session)
+    return kept(session) if edits is None else edits
 
 
 def _listed(ids: tuple[int, ...]) -> str:

@@ -96,15 +96,11 @@ class Session(Sentences):
         """Whether there are predictions to compare with targets."""
         return has_loss(self.base.program) and not self.breaks
 
-    @property
+    @kept("backward")
     def loss_targets(self) -> Ids:
         """The targets that were set, or the default ones."""
         if self.targets is not None:
             return self.targets
-        return self._usual_targets
-
-    @kept("backward")
-    def _usual_targets(self) -> Ids:
         return own_answer(self.base) if self.answers_once else self._text_targets
 
     @property

@@ -247,7 +247,6 @@ def _added(part: _Part) -> Iterator[Act]:
 
 
 def _turned(part: _Part) -> Iterator[Act]:
-    """The cells of the first input become those of the step."""
     yield part.swept(part.input(0, part.region), part.result, part.step.op.formula)
 
 

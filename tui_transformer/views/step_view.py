@@ -321,10 +321,8 @@ def pooled(cells: Host, size: int, axis: int) -> Host:
 def rollout_view(step: Attention, rolled: Host, labels: Labels) -> View:
     """The rollout after the layer of an attention step, tokens × input tokens, with the words of its tokens."""
     word, queries = labels.of(step.queries), step.queries
-    name, formula = (
-        f"rollout.{step.stack}.{step.layer}",
-        "R_l = Ã_l R_(l−1), Ã = (mean of heads + I) ÷ 2, rows made to sum to 1",
-    )
+    name = f"rollout.{step.stack}.{step.layer}"
+    formula = "R_l = Ã_l R_(l−1), Ã = (mean of heads + I) ÷ 2, rows made to sum to 1"
     rows, columns = (Axis(name, queries.size, word, queries.sequence) for name in ("token", "input"))
     return View(name, name, rows, columns, "sequential", window_of(rolled), formula)
 

@@ -200,7 +200,6 @@ def _sentence(session: Session) -> str | None:
 
 
 def _has_own_features(session: Session) -> bool:
-    """Whether the features of the dictionary that comes with the model are steps of it."""
     if not session.model.added:
         return False
     from tui_transformer.features.dictionary import own_dictionary

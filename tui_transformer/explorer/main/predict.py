@@ -151,7 +151,6 @@ class PredictScreen(Dialog[bool]):
             self.query_one(LineList).cursor = place
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Reveal, where something was answered; after that go on."""
         typed = event.value.strip()
         self._reveal(chosen(self._question, typed) if typed else self.query_one(LineList).cursor, typed)
 

@@ -364,8 +364,3 @@ class Panes:
 def place_of(widget: Widget) -> str | None:
     """The pane that a widget is in, or what it is in that stands in the place of the matrix."""
     return next((node.id for node in widget.ancestors_with_self if node.id in INSIDE), None)
-
-
-def pane_of(widget: Widget) -> str | None:
-    """The pane that a widget is in."""
-    return INSIDE.get(place_of(widget) or "")

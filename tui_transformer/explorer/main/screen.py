@@ -29,7 +29,7 @@ from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.predict import predict
-from tui_transformer.explorer.main.presenter import Panes, Presenter, pane_of
+from tui_transformer.explorer.main.presenter import Panes, Presenter, place_of
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
@@ -44,7 +44,7 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.labels import TextLine
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
-from tui_transformer.session.pane_fit import arrange
+from tui_transformer.session.pane_fit import INSIDE, arrange
 from tui_transformer.session.position import Position, row_of_word
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.view_state import Size, ViewState
@@ -235,7 +235,7 @@ class MainScreen(ExplorerScreen[None]):
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A click goes to a pane as its digit does."""
         presenter, active = self.parts.presenter, self.parts.panes.arrangement.active
-        pane = pane_of(event.widget)
+        pane = INSIDE.get(place_of(event.widget) or "")
         if event.widget is self.focused and pane not in (None, active):
             presenter.activate(pane)
         else:

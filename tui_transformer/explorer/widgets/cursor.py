@@ -270,7 +270,6 @@ class GridWidget(ScrollView):
         self.action_step(row * far, column * far)
 
     def action_choose(self) -> None:
-        """Choose what is under the cursor, where it is on anything."""
         if all(self.extent) and self.inside(self.at) == self.at:
             self.post_message(self.Chosen(self))
 

@@ -18,7 +18,7 @@ from tui_transformer.explorer.widgets.cursor import CELL_KEYS, Cell, Grid, GridW
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
 from tui_transformer.explorer.widgets.palette import Palette, Surface, bar_style, palette
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import first_fitting, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
@@ -201,6 +201,7 @@ class HeatMap(GridWidget, can_focus=True):
     def _make_drawing(self) -> Drawing:
         ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
         frame, surface = self._frame, Surface.of(self.app)
+        tile, bars, front = (self._tile, False, None) if frame is None else (frame.tile, bool(frame.bars), frame.front)
         names = view is not None and view.integer  # as token IDs are: none is more than another
         number = None
         if width >= SMALLEST_NUMBER_CELL:
@@ -214,14 +215,11 @@ class HeatMap(GridWidget, can_focus=True):
             missing=ink("heat-map--missing"),
             cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
             marks=("→", "←") if self.points else None,
-            bar=page + bar_style(surface) if frame is not None and frame.bars else None,
+            bar=page + bar_style(surface) if bars else None,
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited
-        drawing = Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
-        if frame is None:
-            return drawing
-        return replace(drawing, tile=frame.tile, bars=bool(frame.bars), front=frame.front)
+        return Drawing(header, self._row_label, table, tile, self._scale, page, edited, bars, front)
 
     def _request_missing(self) -> None:
         """Ask for the cells on screen that the tile lacks, with one screen more on each side."""

@@ -289,7 +289,6 @@ class CellTable:
         ]
 
     def _make_cell(self, level: int, number: str) -> Segment:
-        """A number in its cell."""
         if level >= self.palette.masked:
             return self._plain[level]
         if len(number) > self._column:

@@ -316,15 +316,13 @@ def heights(tokens: int, lines: int, bands: int, *, first: bool, least: Heights)
         return first * (words + 3) + bands * ((rows + 1) // 2 + 3)
 
     for low in dict.fromkeys((USUAL, least)):
-        while words > low.tokens and taken(words) > lines:
-            if first and (words > (rows + 1) // 2 + 1 or rows <= 6):
+        while taken(words) > lines:
+            if first and words > low.tokens and (words > (rows + 1) // 2 + 1 or rows <= 6):
                 words -= 1
             elif rows > low.rows:
                 rows = max(rows - 2, low.rows)
             else:
                 break
-        while rows > low.rows and taken(words) > lines:
-            rows = max(rows - 2, low.rows)
     while first and words < min(tokens, 12) and taken(words + 1) <= lines:
         words += 1  # what is left is too little for another row of every band
     return Heights(words, rows)

@@ -88,7 +88,6 @@ class TourPanel(VerticalScroll, can_focus=True):
         self.choice: int | None = None
 
     def compose(self) -> ComposeResult:
-        """What the card says; title, number and keys are in the border."""
         for name in ("question", "words", "choices", "verdict", "outcome", "after"):
             yield Static(id=name, classes="-empty")
 
