@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.explanation import Factor, Floats, Source
 from tui_transformer.engine.ops import Project, Rotate, Scale, Unembed
 from tui_transformer.views.inside.cell import MOST, Cell, factor, largest, product_of, rest_of, written
@@ -153,39 +152,29 @@ def routed(cell: Cell) -> Iterator[Part]:
 
 def context(cell: Cell) -> Iterator[Part]:
     """The rows of V, each as strong as its weight."""
-    (weights, values), source = cell.sums[0].factors[:2], cell.sources[1]
-    group = values.place(0)[0]
-
-    def read(rows: range, columns: range) -> Floats:
-        return source.read((range(group, group + 1), rows, columns)).reshape(len(rows), len(columns))
-
+    weights, values = cell.sums[0].factors[:2]
     yield Note("Each row of V counts as much as its weight; added up they are what the head brings to this token.")
-    yield _weighted("weight · row of V", cell, weights.values, read, (weights, values), cell.axes[1][-2])
+    yield _weighted("weight · row of V", cell, weights.values, (weights, values), 1, *values.place(0)[:1])
     yield cell.equation("Σ weight · v")
 
 
 def pooled(cell: Cell) -> Iterator[Part]:
     """The rows of the tokens, each as strong as its share."""
-    total, source = cell.sums[0], cell.sources[0]
-    values, own = total.factors[0], total.factors[1]
+    total = cell.sums[0]
+    values, own = total.factors[:2]
     counted = np.divide(total.contributions, values.values, out=np.zeros_like(values.values), where=values.values != 0)
     yield Note("The rows of the tokens become one: each counts as much as its share.")
-    yield _weighted(
-        "share · row of x", cell, counted, lambda *region: source.read(region), (own, values), cell.axes[0][0]
-    )
+    yield _weighted("share · row of x", cell, counted, (own, values), 0)
     yield cell.equation(cell.op.formula)
 
 
 def _weighted(
-    title: str,
-    cell: Cell,
-    shares: Floats,
-    read: Callable[[range, range], Floats],
-    factors: tuple[Factor, Factor],
-    axis: Axis,
+    title: str, cell: Cell, shares: Floats, factors: tuple[Factor, Factor], which: int, *head: int
 ) -> Weighted:
-    columns, shown = cell.around(cell.own[-1].size), largest(shares)
-    every = read(range(len(shares)), columns)
+    """The rows of an input, of one head of it where it has heads."""
+    columns, shown, axis = cell.around(cell.own[-1].size), largest(shares), cell.axes[which][-2]
+    region = (*(range(each, each + 1) for each in head), range(len(shares)), columns)
+    every = cell.sources[which].read(region).reshape(len(shares), len(columns))
     return Weighted(
         title,
         labels=tuple(cell.short(axis, k) for k in shown),
