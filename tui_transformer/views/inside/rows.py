@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tui_transformer.engine.explanation import Source
+from tui_transformer.engine.explanation import Index, Source
 from tui_transformer.engine.ops import Add, Changed, Dropout, Embed, Op, Subtract
 from tui_transformer.views.inside.cell import COLUMNS, Cell, bars_of, factor, short_name, written
 from tui_transformer.views.inside.parts import Curve, Equation, Note, NumberRow, NumberRows, Part
@@ -149,11 +149,8 @@ def embedded(cell: Cell) -> Iterator[Part]:
         if unknown
         else f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed."
     )
-    rows = {
-        row: (cell.short(cell.axes[1][0], row), (range(row, row + 1), columns))
-        for row in around(token, table.shape[0], ROWS)
-    }
-    yield _rows_of("The table around that row", table, rows, token, (token, cell.column))
+    names = {row: cell.short(cell.axes[1][0], row) for row in around(token, table.shape[0], ROWS)}
+    yield _rows_of("The table around that row", table, (token, cell.column), columns, names)
     number = table.cell(token, cell.column)
     scale = f" · {written(op.scale)}" * (op.scale != 1.0) + " · 0" * unknown
     yield from cell.in_numbers(f"E[{token}, {cell.column}]" + (f" = {factor(number)}{scale}" if scale else ""))
@@ -166,25 +163,21 @@ def merged(cell: Cell) -> Iterator[Part]:
     head, offset = divmod(column, width)
     columns = around(offset, width, COLUMNS)
     yield Note(f"The rows of the {heads} heads are laid side by side, {width} columns each: nothing is computed.")
-    rows = {
-        each: (f"head {each}", (range(each, each + 1), range(row, row + 1), columns))
-        for each in around(head, heads, ROWS)
-    }
-    yield _rows_of("The heads' rows of this token", cell.sources[0], rows, head, (head, row, offset))
+    names = {each: f"head {each}" for each in around(head, heads, ROWS)}
+    yield _rows_of("The heads' rows of this token", cell.sources[0], (head, row, offset), columns, names)
     yield from cell.numbers()
     yield Equation(f"column {column} = {head} · {width} + {offset}: {written(cell.result)}")
 
 
-def _rows_of(
-    title: str, source: Source, rows: Mapping[int, tuple[str, tuple[range, ...]]], own: int, index: tuple[int, ...]
-) -> NumberRows:
-    """Rows of an input by name and region; that in which the cell's number is has it marked."""
+def _rows_of(title: str, source: Source, index: Index, columns: range, names: Mapping[int, str]) -> NumberRows:
+    """Rows of an input by their names, and of the one at an index the number there marked."""
+    own, *between, column = index
     lines = []
-    for place, (name, region) in rows.items():
-        marked = index[-1] - region[-1].start if place == own else None
-        operand = source.operand(*index) if place == own else None
-        lines.append(NumberRow(name, region[-1].start, source.read(region).reshape(-1), marked, operand))
-    return NumberRows(title, tuple(lines), tuple("▸" if place == own else "" for place in rows))
+    for each, name in names.items():
+        values = source.read((*(range(i, i + 1) for i in (each, *between)), columns)).reshape(-1)
+        marked, operand = (column - columns.start, source.operand(*index)) if each == own else (None, None)
+        lines.append(NumberRow(name, columns.start, values, marked, operand))
+    return NumberRows(title, tuple(lines), tuple("▸" if each == own else "" for each in names))
 
 
 def copied(cell: Cell) -> Iterator[Part]:
