@@ -237,7 +237,7 @@ class Page(Recorded):
         data = {
             "titles": self._titles,
             "screens": self._screens,
-            "lines": [[text, *parts] for text, *parts in self._lines],
+            "lines": [*self._lines],
             "looks": [*self._looks],
         }
         packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -140,17 +140,17 @@ def record_keys(
     app = ExplorerApp(session, Preferences(theme), telling(session), view=ViewState(motion=moves))
 
     async def screens(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
-        await _until(app, pilot, lambda: True)
+        await _until(app, pilot)
         yield "start", session.model.name, BEFORE_KEYS
         for press in keys:
             for letter in press.text:
                 await pilot.press("space" if letter == " " else letter)
-                await _until(app, pilot, lambda: True)
+                await _until(app, pilot)
                 yield key_name(letter), f"types {press.text}", AFTER_LETTER
             if press.key:
                 before = _main(app).parts.explored.scene
                 await pilot.press(press.key)
-                await _until(app, pilot, lambda: True)
+                await _until(app, pilot)
                 async for shown in _moments(app, pilot, before):
                     yield shown
                 yield key_name(press.key), f"after {press.key}", AFTER_KEY
@@ -212,10 +212,10 @@ async def _in_light(app: ExplorerApp, pilot: Pilot[Any]) -> list[Strip]:
     """What is shown, in the light theme; in the dark one where keys made it light."""
     own = app.theme
     app.theme = DARK.name if own == LIGHT.name else LIGHT.name
-    await _until(app, pilot, lambda: True)
+    await _until(app, pilot)
     strips = strips_of(app)
     app.theme = own
-    await _until(app, pilot, lambda: True)
+    await _until(app, pilot)
     return strips
 
 
@@ -223,7 +223,7 @@ def _main(app: ExplorerApp) -> MainScreen:
     return next(screen for screen in app.screen_stack if isinstance(screen, MainScreen))
 
 
-async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool]) -> None:
+async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool] = lambda: True) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     await pilot.pause(SETTLED)

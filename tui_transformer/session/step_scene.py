@@ -329,7 +329,7 @@ def without_hidden(session: Session, view: View, choice: Hidden) -> View:
     return replace(view, window=window, absent=HIDDEN)
 
 
-def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown: Shown = "value") -> tuple[Value, ...]:
+def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown: Shown) -> tuple[Value, ...]:
     """The weight that is drawn while tokens are hidden, and the stored one, which is the one that is explained.
 
     What is drawn may be the weight of the other trace, or the difference of the two.
@@ -339,14 +339,11 @@ def weight_left(session: Session, name: str, place: Place, choice: Hidden, shown
     hidden = [hidden_keys(each, name, choice) for each in sides]
     if all(keys is None for keys in hidden):
         return ()
-    left = [_left(each, name, place, keys) for each, keys in zip(sides, hidden, strict=True)]
+    left = []  # of each a share of those whose keys are not hidden
+    for each, keys in zip(sides, hidden, strict=True):
+        view = view_of(each.trace, name, each.labels, head=place.head)
+        row = view.window(range(place.row, place.row + 1), range(view.columns.size))
+        left.append(float((row if keys is None else renormalized(row, keys))[0, place.column]))
     note = "key hidden" if any(keys is not None and keys[place.column] for keys in hidden) else "renormalised"
     stored = session.trace.source(name).cell(*index_of(session.trace.program.axes(name), place))
     return Value("as drawn", left[0] - sum(left[1:]), note=note), Value("as stored", stored, note="explained here")
-
-
-def _left(session: Session, name: str, place: Place, hidden: Host | None) -> float:
-    """A weight, as a share of those whose keys are not hidden."""
-    view = view_of(session.trace, name, session.labels, head=place.head)
-    row = view.window(range(place.row, place.row + 1), range(view.columns.size))
-    return float((row if hidden is None else renormalized(row, hidden))[0, place.column])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from textwrap import wrap
 
 from rich.segment import Segment
@@ -133,10 +132,8 @@ class InsideScreen(ExplorerScreen[Spot]):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw(keep=True))
 
     def _look(self) -> None:
-        spot, session = self.spot, self.session
+        spot, session, trace = self.spot, self.session, self.session.trace
         self._show_border()
-
-        trace = session.trace
 
         def look(_: Task) -> Inside:
             explained = None
@@ -157,7 +154,10 @@ class InsideScreen(ExplorerScreen[Spot]):
         page = Style(bgcolor=self.rich_style.bgcolor)
         paint = Paint(inks_of(self), Surface.of(self.app), page, max(self.size.width - 5, 20))
         lines, at, led = self._list, self._list.cursor, self._line().target
-        self._lines = [*lines_of(self.inside, paint), *self._about(paint)]
+        self._lines = lines_of(self.inside, paint)
+        for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
+            wrapped = wrap(part, max(min(paint.width - 1, 100), 10))  # longer lines are hard to read
+            self._lines += [Line(Text(line, paint.inks.plain)) for line in ("", *wrapped)]
         lines.show(len(self._lines), lambda index: self._lines[index].text)
         leading = [place for place, line in enumerate(self._lines) if line.target is not None]
         own = (place for place in leading if self._lines[place].marked)
@@ -168,12 +168,6 @@ class InsideScreen(ExplorerScreen[Spot]):
             lines.scroll_home(animate=False)
             lines.scroll_to_cursor()
         self._show_border()
-
-    def _about(self, paint: Paint) -> Iterator[Line]:
-        for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
-            yield Line(Text("", paint.inks.plain))
-            for line in wrap(part, max(min(paint.width - 1, 100), 10)):  # longer lines are hard to read
-                yield Line(Text(line, paint.inks.plain))
 
     def on_resize(self) -> None:
         self._draw(keep=True)
