@@ -201,7 +201,7 @@ def tour_key(scene: Scene, app: App[Any]) -> str:
 
 def about(session: Session, stop: str, tour: str) -> str:
     """The tour with its key, where it is offered; meaning of a step, its purpose and what to look at, line by line."""
-    words, offered = step_words(session, stop), offer(session, stop, tour)
+    words, offered = step_words(session, stop), offer(session, stop, tour) if tour else ""
     ways = _ways_back(session, stop) if session.backward else ()
     return "\n".join(filter(None, (offered, *ways, words.what, words.why, words.look)))
 
@@ -292,7 +292,8 @@ def _crumbs(session: Session, stop: str, scene: StepScene | None, where: str, wi
 
 def _summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, tour: str) -> Text:
     """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
-    line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(scene, inks)
+    offered = offer(session, stop, tour) if tour else ""
+    line = Text(offered, inks.accent) if scene is None else _cell_line(scene, inks)
     said = tuple(_ways_back(session, stop)) if session.backward else ()
     meaning, *ways = said or (step_words(session, stop).what,)
     return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
