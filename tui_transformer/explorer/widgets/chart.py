@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
 
 from rich.color import Color
+from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
 from tui_transformer.explorer.widgets.labels import DrawnWidget
-from tui_transformer.explorer.widgets.palette import Surface, series_colors
+from tui_transformer.explorer.widgets.palette import SERIES, Surface
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views import charts
 
@@ -44,28 +46,27 @@ class Chart(DrawnWidget):
         self.redraw()
 
     def draw(self) -> list[Strip]:
-        width, height = self.size
+        (width, height), axis = self.size, self.get_component_rich_style("chart--axis")
         if self.chart is None:
-            return [Strip([Segment(fit_label(self.why, width), self._axis_style())])] if self.why and height else []
-        heading = self._heading(self.chart)
+            return [Strip([Segment(fit_label(self.why, width), axis)])] if self.why and height else []
+        inks = self._inks()
+        heading = self._heading(self.chart, inks.series, axis)
         if width < _SMALLEST[0] or height < _SMALLEST[1]:
-            return [heading[0], Strip([Segment("A chart needs more room.", self._axis_style())])][:height]
+            return [heading[0], Strip([Segment("A chart needs more room.", axis)])][:height]
         heading = heading[: max(height - _SMALLEST[1] + 1, 1)]
-        text = draw(self.chart, width, height - len(heading), self._inks())
-        return [*heading, *ansi_strips(text, self._axis_style())]
+        return [*heading, *ansi_strips(draw(self.chart, width, height - len(heading), inks), axis)]
 
     def _inks(self) -> Inks:
         surface = Surface.of(self.app)
         if surface.depth == "none":
             return Inks((), None, None)
         marked = self.get_component_rich_style("chart--marked").color
-        series = tuple(color.get_truecolor() for color in series_colors(surface))
+        series = tuple(Color.parse(code).get_truecolor() for code in SERIES[surface.dark])
         return Inks(series, series[0], marked.get_truecolor() if marked else None)
 
-    def _heading(self, chart: charts.Chart) -> list[Strip]:
+    def _heading(self, chart: charts.Chart, colors: Sequence[ColorTriplet], axis: Style) -> list[Strip]:
         """The title, and behind it, in as many lines as it takes, the names of all curves or a remark in its parts."""
-        room, colors, axis = self.size.width, self._inks().series, self._axis_style()
-        notes = list[tuple[Segment, ...]]()
+        room, notes = self.size.width, list[tuple[Segment, ...]]()
         for index, series in enumerate(chart.series if isinstance(chart, charts.LineChart) else ()):
             sign = Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis)
             if colors:
@@ -82,9 +83,6 @@ class Chart(DrawnWidget):
                 lines.append([])
             lines[-1] += note
         return [Strip(line).crop(0, room) for line in lines]
-
-    def _axis_style(self) -> Style:
-        return self.get_component_rich_style("chart--axis")
 
 
 def ansi_strips(text: str, base: Style) -> list[Strip]:

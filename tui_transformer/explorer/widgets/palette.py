@@ -54,8 +54,8 @@ _STANDARD: dict[tuple[ScaleKind, bool], tuple[str, ...]] = {
     ("diverging", True): ("#55ffff", "#5555ff", "#0000aa", "#000000", "#aa5500", "#ff5555", "#ffff55"),
     ("diverging", False): ("#0000aa", "#5555ff", "#55ffff", "#ffffff", "#ffff55", "#ff5555", "#aa5500"),
 }
-# Told apart by lightness as well as by hue.
-_SERIES: dict[bool, tuple[str, ...]] = {
+# Colours of the curves of a chart, on a dark page and on a light one, told apart by lightness as well as by hue.
+SERIES: dict[bool, tuple[str, ...]] = {
     True: ("#5a9bbd", "#ffbf47", "#d98cb3", "#8fc97a", "#b9a5e8", "#e0795a", "#7fe0d4", "#c9c9c9"),
     False: ("#2d6a9f", "#c26a00", "#8f2f68", "#4f8a3a", "#6a52b3", "#9c2f1e", "#0f7a70", "#444444"),
 }
@@ -156,14 +156,9 @@ def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> 
     return [colors[step] for step in steps]
 
 
-def series_colors(surface: Surface) -> tuple[Color, ...]:
-    """The colours of the curves of a chart."""
-    return tuple(map(Color.parse, _SERIES[surface.dark]))
-
-
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
-    return Style() if surface.depth == "none" else Style(color=_SERIES[surface.dark][0])
+    return Style() if surface.depth == "none" else Style(color=SERIES[surface.dark][0])
 
 
 @lru_cache(maxsize=256)
