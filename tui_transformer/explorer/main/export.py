@@ -59,10 +59,7 @@ class Export:
             return
         from tui_transformer.report.export import SUFFIXES, export
 
-        view, what = _named(self._explored.session, scene), ""
-        if scene.alone is not None:
-            beside = "difference." if scene.shown == "difference" else "beside."
-            what = "gradient." if self._explored.session.backward else beside
+        view, what = _named(self._explored.session, scene)
         head = f".head{view.head}" if view.heads > 1 else ""
         large = view.rows.size * view.columns.size > 200_000  # is not written before the next key
 
@@ -146,17 +143,18 @@ class Export:
         self._port.open(*asking("Notes for who gives the lecture", str, write, hint="a line, or nothing"))
 
 
-def _named(session: Session, scene: StepScene) -> View:
-    """What is drawn, by a name that says what it is: in files no gradient or difference is taken for the step."""
+def _named(session: Session, scene: StepScene) -> tuple[View, str]:
+    """What is drawn, and the begin of its file: by both no gradient or difference is taken for the step."""
     view = scene.drawn
     if scene.alone is None:
-        return view
+        return view, ""
     if session.backward:
         formula = gradient_formula(session.trace, session.gradients, view.name)
-        return replace(view, name=f"{GRADIENT}{view.name}", formula=formula)
+        return replace(view, name=f"{GRADIENT}{view.name}", formula=formula), "gradient."
     if scene.shown == "difference":
-        return replace(view, name=f"{DIFFERENCE}{view.name}", formula=f"this less {visible(session.overlay.label)}")
-    return view
+        formula = f"this less {visible(session.overlay.label)}"
+        return replace(view, name=f"{DIFFERENCE}{view.name}", formula=formula), "difference."
+    return view, "beside."
 
 
 def check_name(name: str) -> Path:

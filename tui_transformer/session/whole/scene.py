@@ -189,17 +189,14 @@ class Drawing:
         return Ladder(every, lengths, here, columns, layers, of_gradient=self.of_gradient)
 
     def _lengths(self, rung: Rung) -> Lengths | None:
-        row = self._row_here(outline(self.program, rung.stream))
+        session, row = self.session, self._row_here(outline(self.program, rung.stream))
         rows = range(row // ROWS_AT_ONCE * ROWS_AT_ONCE, (row // ROWS_AT_ONCE + 1) * ROWS_AT_ONCE)
         what = "rung", rows.start, self.of_gradient
-        cost = partial(cost_of, self.session.trace, rung, len(rows))
-        cost = partial(gradient_cost, self.session) if self.of_gradient else cost
+        cost = partial(gradient_cost, session) if self.of_gradient else partial(cost_of, session.trace, rung, len(rows))
         lengths = self.reading.get(
-            self.session, rung.stream, what, cost, lambda report: lengths_of(self._source(report), rung, rows)
+            session, rung.stream, what, cost, lambda report: lengths_of(self._source(report), rung, rows)
         )
-        if lengths is None:
-            return None
-        return tuple(lengths[row - rows.start].tolist())
+        return None if lengths is None else tuple(lengths[row - rows.start].tolist())
 
     def _source(self, report: Report) -> Source:
         """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""

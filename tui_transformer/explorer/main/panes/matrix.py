@@ -92,11 +92,8 @@ class MatrixPair(Container):
                 own, note = (step.view, step.scale, step.tile, step.place), scale_note(step)
                 self.first.show_matrix(*own, titles=titles, note=note, number_width=width, frame=step.frame)
             if overlay is not None and (both or step.alone is not None):
-                pane, beside = (
-                    self.second if both else self.first,
-                    (overlay.view, overlay.scale, overlay.tile, step.place),
-                )
-                pane.show_matrix(*beside, titles=(overlay.title,), note=overlay.note, number_width=width)
+                pane, beside = self.second if both else self.first, (overlay.view, overlay.scale, overlay.tile)
+                pane.show_matrix(*beside, step.place, titles=(overlay.title,), note=overlay.note, number_width=width)
             compared = scene.session.overlay.kind == "trace"
             remark = visible(hint(self.app, apart(scene.session, stop))) if compared else ""
         first, second = (Content(text) for text in (("", remark) if both else (remark, "")))
