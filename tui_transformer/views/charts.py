@@ -93,24 +93,26 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[f
     if high == low or not (high - low) / max(most, 1) > 0:
         return (low,) if not whole or low == round(low) else ()
     power = math.floor(math.log10((high - low) / max(most, 1)))
-    finer: tuple[float, ...] = ()
+    finer = range(0), 1, 0
     for exponent in range(max(power, 0) if whole else power, power + 4 + (abs(power) if whole else 0)):
         for digit in DIGITS:
-            multiples = _multiples(digit, exponent, low, high)
-            if multiples is not None and len(multiples) <= max(most, 1):  # of none one of a finer step, where one is
-                return multiples or finer[len(finer) // 2 :][:1]
-            finer = multiples or ()
+            places = _multiples(digit, exponent, low, high)
+            if places is not None and len(places) <= max(most, 1):
+                if not places:  # one of a finer step, where one is
+                    places, digit, exponent = finer
+                    places = places[len(places) // 2 :][:1]
+                return tuple(float(f"{place * digit}e{exponent}") for place in places)
+            finer = places or range(0), digit, exponent
     return ()
 
 
-def _multiples(digit: int, exponent: int, low: float, high: float) -> tuple[float, ...] | None:
-    """Those between the ends; None where no number is as small, or as large, as there would be."""
+def _multiples(digit: int, exponent: int, low: float, high: float) -> range | None:
+    """The factors of those between the ends; None where no number is as small, or as large, as there would be."""
     step = float(f"{digit}e{exponent}")
     if not step > 0 or not math.isfinite(high / step) or not math.isfinite(low / step):
         return None
     slack = 1e-9 * (high - low) / step
-    places = range(math.ceil(low / step - slack), math.floor(high / step + slack) + 1)
-    return tuple(float(f"{place * digit}e{exponent}") for place in places)
+    return range(math.ceil(low / step - slack), math.floor(high / step + slack) + 1)
 
 
 def tick_texts(places: tuple[float, ...]) -> tuple[str, ...]:

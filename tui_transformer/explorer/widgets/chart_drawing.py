@@ -22,7 +22,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.report.svg import chart_svg
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, marks
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, marks, tick_texts, ticks
 from tui_transformer.views.numbers import short_number
 
 SERIES_GLYPHS = "*+ox#@%&ABCDEFGHIJKLMNPQRSTUVWYZ123456789"
@@ -164,8 +164,9 @@ def _mark_values(canvas: _Canvas, values: Iterable[float], *, whole: bool = Fals
         low, high = min(low, 0.0), max(high, 0.0) or 1.0
     lines = canvas.height - _AXIS_LINES - canvas.named
     most = max(lines, 1) if lines < 6 else lines // 2 + 1
-    fewer = (marks(low, high, each, whole=whole) for each in range(most, 0, -1))
-    _mark_y(canvas, low, high, next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), {}))
+    fewer = (ticks(low, high, each, whole=whole) for each in range(most, 0, -1))
+    places = next((each for each in fewer if len(_apart(canvas, low, high, each)) == len(each)), ())
+    _mark_y(canvas, low, high, dict(zip(places, tick_texts(places), strict=True)))
 
 
 def _apart(canvas: _Canvas, low: float, high: float, places: Iterable[float]) -> list[float]:
