@@ -21,7 +21,6 @@ from tui_transformer.session.pane_fit import lines_below
 from tui_transformer.session.position import Position
 from tui_transformer.session.whole.layer_norms import (
     Ladder,
-    Lengths,
     Rung,
     ladder_columns,
     lengths_of,
@@ -282,7 +281,7 @@ def test_numbers_of_a_rung_never_touch(columns: int) -> None:
     added = ("e.0.self_attention.output", "e.0.feed_forward.output")
     rung = Rung("encoder.0", "stream", added)
     for first, second in pairwise([*numbers, *reversed(numbers)]):
-        lengths = {"encoder.0": Lengths(first, (second, first))}
+        lengths = {"encoder.0": (first, second, first)}
         line = "".join(text for text, _ in Ladder((rung,), lengths, columns=columns).lines(2)[1][0])
         said = re.sub("[▏▎▍▌▋▊▉█░]", " ", line).split()[-3 if columns >= 32 else -1 :]
         wanted = (first, second, first) if columns >= 32 else (first,)
