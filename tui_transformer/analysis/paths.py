@@ -134,7 +134,13 @@ def paths(
     if trace.batch > 1 or other.batch > 1:
         raise UsageError("paths are of single sentences: `sentence` of a trace gives one of a batch")
     sending, reading = nodes(trace.program, senders, SENDERS), nodes(trace.program, receivers, RECEIVERS)
-    _check_shapes(trace, other, sending)
+    for name in sorted(_steps(sending), key=trace.program.places.__getitem__):
+        own_shape, shape = trace.program.shape(name), other.program.shape(name)
+        if own_shape[-2] != shape[-2]:
+            raise InputError(f"the sentences have {own_shape[-2]} and {shape[-2]} tokens: paths need as many")
+        if own_shape != shape:
+            words = f"{shape_text(own_shape)} here and {shape_text(shape)} there"
+            raise InputError(f"{name} is {words}: paths need the same")
     there = leading(trace.program, sending, reading)
     if not there.any():
         raise InputError("nothing leads straight from these senders to these receivers: senders come first")
@@ -154,15 +160,6 @@ def paths(
         done += len(found)
         report(f"{done} of {there.sum()} paths")
     return Paths(sending, reading, values, own, others, by)
-
-
-def _check_shapes(trace: Trace, other: Trace, senders: Sequence[Node]) -> None:
-    for name in sorted(_steps(senders), key=trace.program.places.__getitem__):
-        here, there = trace.program.shape(name), other.program.shape(name)
-        if here[-2] != there[-2]:
-            raise InputError(f"the sentences have {here[-2]} and {there[-2]} tokens: paths need as many")
-        if here != there:
-            raise InputError(f"{name} is {shape_text(here)} here and {shape_text(there)} there: paths need the same")
 
 
 def _steps(nodes: Iterable[Node]) -> frozenset[str]:

@@ -59,7 +59,11 @@ class Serve(Edited):
 
             check_theme(self.theme)
         self.options()  # what cannot be is said now, and not to every visitor
-        url, files = self._url(), self._folder()
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - what was asked for
+        if self.url is not None and not re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~/\-]*)?", self.url):
+            raise UsageError(f"--url: {self.url[:80]!r} is not an address such as https://lecture.example.org")
+        files, url = self._folder(), url if self.url is None else self.url.rstrip("/")
         if not self.idle <= LONGEST:
             raise UsageError(f"--idle {self.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
         _check_address(self.host, self.port)
@@ -112,14 +116,6 @@ class Serve(Edited):
         if not is_folder(folder):
             raise InputError(f"--files {self.files}: no such folder: make it first")
         return folder.resolve()
-
-    def _url(self) -> str:
-        if self.url is None:
-            host = f"[{self.host}]" if ":" in self.host else self.host
-            return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - what was asked for
-        if not re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~/\-]*)?", self.url):
-            raise UsageError(f"--url: {self.url[:80]!r} is not an address such as https://lecture.example.org")
-        return self.url.rstrip("/")
 
 
 def explorer_command(request: Serve) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from textual.app import SystemCommand
@@ -103,7 +103,10 @@ class ExplorerApp(GuardedApp):
         screen = self.front
         if not isinstance(screen, ExplorerScreen) or isinstance(screen.focused, Input):
             return self._written_at
-        current = next(filter(None, map(marked_in, _current_widgets(screen))), None)
+        asked = [screen.focused] if screen.focused is not None else list[Widget]()
+        if isinstance(screen, MainScreen):  # where the matrix may have what is current, whoever has the keys
+            asked += (screen.parts.panes.heat_map("matrix"), *screen.query(WholePane))
+        current = next(filter(None, map(marked_in, asked)), None)
         return self._written_at if current is None else current
 
     @cursor_position.setter
@@ -251,11 +254,3 @@ class ExplorerApp(GuardedApp):
 def _left_out(screen: Screen[Any]) -> Collection[str]:
     """The actions of the main screen that are of no use at any step of what is explored."""
     return refused_anywhere(screen.parts.explored.session) if isinstance(screen, MainScreen) else ()
-
-
-def _current_widgets(screen: ExplorerScreen[Any]) -> Iterator[Widget]:
-    """Widgets that may show what is current: the one with the keys; on the main screen the matrix as well."""
-    if screen.focused is not None:
-        yield screen.focused
-    if isinstance(screen, MainScreen):
-        yield from (screen.parts.panes.heat_map("matrix"), *screen.query(WholePane))

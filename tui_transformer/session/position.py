@@ -37,20 +37,16 @@ def next_stop(stops: Sequence[str], stop: str, program: Program, grain: Grain, d
     if grain == "operation":
         target = place + direction
         return stops[target] if 0 <= target < len(stops) else None
-    if grain == "layer" and (same := _same_step(stops, stop, direction)):
-        return same
+    if grain == "layer":
+        kind, *kinds = (re.sub(r"\.[0-9]+\.", ".*.", each, count=1) for each in (stop, *stops))
+        same = [each for each, own in zip(stops, kinds, strict=True) if own == kind]
+        beside = same.index(stop) + direction if stop in same else -1
+        if 0 <= beside < len(same):
+            return same[beside]
     groups = [program.step(each).group(grain) if each in program.by_name else each for each in stops]
     ends = [i for i, group in enumerate(groups) if i + 1 == len(groups) or group != groups[i + 1]]
     ahead = [stops[i] for i in ends if (i - place) * direction > 0]
     return ahead[0 if direction > 0 else -1] if ahead else None
-
-
-def _same_step(stops: Sequence[str], stop: str, direction: int) -> str:
-    """The stop of the same name in the layer after, or before; "" where there is none."""
-    kind, *kinds = (re.sub(r"\.[0-9]+\.", ".*.", each, count=1) for each in (stop, *stops))
-    same = [each for each, own in zip(stops, kinds, strict=True) if own == kind]
-    place = same.index(stop) + direction if stop in same else -1
-    return same[place] if 0 <= place < len(same) else ""
 
 
 HEAD = "head"

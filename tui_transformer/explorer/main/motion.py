@@ -48,7 +48,14 @@ class Motion:
 
     def follow(self, before: Scene, made: Scene) -> None:
         """Begin where a scene that was just drawn leads on from the one before; go on where it is of the same cell."""
-        if self._scene is not None and _is_of_the_same(self._scene, made):
+        own = self._scene
+        if (
+            own is not None
+            and (own.position, own.view, own.size) == (made.position, made.view, made.size)
+            and own.step is not None
+            and made.step is not None
+            and own.step.view is made.step.view
+        ):  # they differ in what is beside the matrix at most
             self._scene = made
             self._draw()
             return
@@ -140,9 +147,3 @@ def leads_on(before: Scene, made: Scene) -> bool:
         return False  # another matrix is drawn, or none, or one goes the other way round
     by = stops.index(there) - stops.index(here)
     return by > 0 if "-tour" in made.arrangement.classes else by == 1 and made.session is before.session
-
-
-def _is_of_the_same(scene: Scene, other: Scene) -> bool:
-    """Whether two scenes differ in what is beside the matrix at most."""
-    alike = all(getattr(scene, each) == getattr(other, each) for each in ("position", "view", "size"))
-    return alike and scene.step is not None and other.step is not None and scene.step.view is other.step.view
