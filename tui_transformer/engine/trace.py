@@ -195,7 +195,7 @@ class Trace(Mapping[str, Host]):
         """As `arrays`, weights as products read them: a matrix that is too large to be held is not read."""
         wanted = [self.program.named(name) for name in names]
         got = self._values.compute(wanted, before=before)
-        return tuple(dense(got[name]) for name in wanted)
+        return tuple(each if isinstance(each := got[name], np.ndarray) else dense(each) for name in wanted)
 
     def unread(self, step: Step) -> tuple[Array, ...]:
         """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
