@@ -152,6 +152,33 @@ def test_every_sentence_of_the_batch_is_an_experiment_alone(name, budget):
         assert_same(found, wanted, found, rtol=1e-10, atol=1e-12)
 
 
+def test_experiments_are_changed_further_and_each_is_explained_as_if_alone(trace):
+    first = [
+        [Add("0.output", VECTOR), Scale("1.self_attention.query", 2.0)],
+        [Set("0.output", 0.1, rows=range(2, 4))],
+        [],
+    ]
+    mean = Ablate("decoder.1.output", (range(5), range(16)), mean=True)
+    further = trace.edited_each(first).edited([mean])
+    for item, own in enumerate(first):
+        wanted = trace.edited([*own, mean])
+        np.testing.assert_allclose(further["output.logits"][item], wanted["output.logits"], atol=1e-12)
+        np.testing.assert_allclose(further.sentence(item)["1.output"], wanted["1.output"], atol=1e-12)
+
+    together, targets = trace.edited_each(first), [5, 3, 6, 4, -1]
+    slopes = gradients(together, [targets] * 3)
+    for item, own in enumerate(first):
+        for name, cell in (
+            (STREAM, (2, 3)),
+            ("decoder.0.feed_forward.output", (2, 3)),
+            ("1.self_attention.query.weight", (1, 2)),
+        ):
+            explained = explain_gradient(together, slopes, targets, name, cell, item)
+            assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
+        wanted = trace.edited(own).explain_cell(STREAM, (2, 3)).edited
+        assert together.explain_cell(STREAM, (2, 3), item).edited == wanted
+
+
 def test_what_lies_before_the_edits_is_computed_for_one_sentence():
     trace = trace_of("decoder", budget=0)
     ran = []

@@ -326,7 +326,8 @@ def with_means(changes: Sequence[Change], origin: Traced) -> Iterator[Change]:
         own = change.change if isinstance(change, OfSentence) else change
         if isinstance(own, Ablate) and own.counted is not None:
             item = getattr(change, "item", None)
-            others = [each.name for each in changes if each is not change and getattr(each, "item", item) == item]
+            among = (each for each in changes if each is not change)
+            others = [each.name for each in among if item in (None, getattr(each, "item", item))]
             if others and own.name in origin.program.downstream(others):
                 own = replace(own, read=partial(_elsewhere, origin, own.name))
                 change = replace(change, change=own) if isinstance(change, OfSentence) else own

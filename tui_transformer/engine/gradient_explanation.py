@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, slices, whole, within
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.edits import changes_of, widened
+from tui_transformer.engine.edits import Change, changes_of, widened
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.number_format import bracketed, equation_of, spoken
@@ -131,9 +131,11 @@ def _together(terms: Sequence[Term]) -> tuple[Working, str]:
 
 def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, index: Index, item: int) -> Working:
     """Gradient that reaches a cell through one step; cells of it that were set by hand pass nothing on."""
-    by_hand = [change for change in trace.edits if change.name == step.name]
-    origin = trace.base or trace
-    before = origin.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
+    before, by_hand, at = trace, list[Change](), item
+    if any(change.name == step.name for change in trace.edits):
+        alone, at = trace.sentence(item), 0
+        by_hand = [change for change in alone.edits if change.name == step.name]
+        before = (alone.base or alone).edited([change for change in alone.edits if change not in by_hand])
     array = _item(trace, step.name, values[step.name], item)
 
     def read(region: Region) -> Host:
@@ -144,7 +146,7 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
         return part[within(region, wide)[1:]]
 
     gradient = Source(f"{GRADIENT}{step.name}", array.shape, read)
-    output = before.source(step.name, item, math.inf)
+    output = before.source(step.name, at, math.inf)
     sources = [trace.source(source, item, math.inf) for source in step.inputs]
     working = step.op.explain_backward(index, toward, gradient, output, *sources)
     if working is not None:
@@ -152,7 +154,7 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
     # The operation does not write its terms out: by the backward pass itself.
     names, weights = (step.name, *step.inputs), trace.program.weights
     arrays = zip(names, before.arrays(names), strict=True)
-    made, *inputs = (array if name in weights else array[item : item + 1] for name, array in arrays)
+    made, *inputs = (array if name in weights else array[at : at + 1] for name, array in arrays)
     start = trace.backend.floats(gradient.read(whole(gradient.shape)))[None]
     toward_input = step.op.backward(trace.backend, start, made, *inputs)[toward]
     if toward_input is None:

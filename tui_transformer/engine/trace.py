@@ -279,7 +279,8 @@ class Trace(Mapping[str, Host]):
         if name in self.program.by_name:
             self.prepare(name)
         stored = self.source(name, item).cell(*index)
-        edited = any(edit.name == name and covers(edit.region, index) for edit in self.edits)
+        own = (each for each in self.edits if getattr(each, "item", item) == item)
+        edited = any(edit.name == name and covers(edit.region, index) for edit in own)
         if name in self.program.weights or name in self.givens:
             explained = self.weights.explain(name, index) if name in self.program.weights and not edited else None
             formula, working = explained or ("given", Working((Value("value", stored),), stored))
@@ -341,7 +342,7 @@ class Trace(Mapping[str, Host]):
         placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
         budget = origin.budget if budget is None else budget
         edits = tuple(with_means(placed, origin))
-        return replace(origin, givens=givens, budget=budget, edits=edits, base=origin, _held={})
+        return replace(origin, givens=givens, budget=budget, edits=edits, base=origin, batched=self.batched, _held={})
 
     # Handing out
 
