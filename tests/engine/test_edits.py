@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from comparing import assert_same
 from reference import IDS, in_float64, with_weights
+from reference import trace_of as trace_of_reference
 from refusing import refuses
 
 from tui_transformer import generate
@@ -78,6 +79,20 @@ def test_an_edit_changes_what_depends_on_it_alone_and_what_is_computed_is_there_
     edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)])
     assert edited.edited([]) is edited
     assert trace.edited([]) is trace
+
+
+def test_what_edits_make_nan_or_nothing_is_explained_as_it_is(trace):
+    none = trace.edited([Set("0.feed_forward.norm", np.inf, rows=2)])
+    for name, cell in (("0.feed_forward.hidden", (2, 1)), ("0.feed_forward.activation", (2, 1))):
+        explained = none.explain_cell(name, cell)
+        assert np.isnan(explained.stored)
+        assert np.isnan(explained.recomputed)
+
+    experts = trace_of_reference("mixtral")
+    output = "decoder.0.feed_forward.output"
+    shares = experts.program.step(output).inputs[0]
+    explained = experts.edited([Set(shares, 0.0, rows=1)]).explain_cell(output, (1, 3))
+    assert (explained.recomputed, explained.stored, len(explained.items)) == (0.0, 0.0, 1)
 
 
 def test_windows_show_the_edits_and_changes_of_steps_that_are_not_kept(trace, model):

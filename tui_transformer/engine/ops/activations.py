@@ -74,8 +74,8 @@ class Relu(Function):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
-        return Working((cell.called("x", note),), max(0.0, cell.value), f"max(0, {spoken(cell.value)})")
+        note = "not above 0: becomes 0" if cell.value <= 0 else "above 0: passes" if cell.value > 0 else "stays NaN"
+        return Working((cell.called("x", note),), max(cell.value, 0.0), f"max(0, {spoken(cell.value)})")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
@@ -103,8 +103,8 @@ class ReluSquared(Function):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        passed = max(0.0, cell.value)
-        note = "above 0: squared" if cell.value > 0 else "not above 0: becomes 0"
+        passed = max(cell.value, 0.0)  # in this order NaN stays what it is
+        note = "not above 0: becomes 0" if cell.value <= 0 else "above 0: squared" if cell.value > 0 else "stays NaN"
         items = (cell.called("x", note), Value("max(0, x)", passed))
         text = f"max(0, {spoken(cell.value)})"
         return Working(items, passed * passed, f"{text} · {text}")

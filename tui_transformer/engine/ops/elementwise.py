@@ -218,4 +218,4 @@ class ClampedGate(Op):
         return passed_on(cell, gate.value * inside, "· f(gate)", "" if inside else "beyond the limit: 0", gate)
 
     def _kept(self, hidden: float) -> float:
-        return max(-self.limit, min(self.limit, hidden))
+        return max(min(hidden, self.limit), -self.limit)

@@ -266,6 +266,7 @@ class WeightedExperts(Op):
             items += [share.called(f"share of {expert}"), said.called("· output", f"of expert {expert}")]
             total += share.value * said.value
             left.append(f"{spoken(share.value)} · {bracketed(said.value)}")
+        items = items or [Value("share", 0.0, note="0 of every expert")]
         return Working(tuple(items), total, " + ".join(left))
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
