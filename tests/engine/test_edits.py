@@ -180,6 +180,10 @@ def test_experiments_are_changed_further_and_each_is_explained_as_if_alone(trace
         np.testing.assert_allclose(further["output.logits"][item], wanted["output.logits"], atol=1e-12)
         np.testing.assert_allclose(further.sentence(item)["1.output"], wanted["1.output"], atol=1e-12)
 
+    again = trace.edited_each([first[0]]).edited_each([first[1], []])
+    for item, own in enumerate((first[0] + first[1], first[0])):
+        np.testing.assert_allclose(again["1.output"][item], trace.edited(own)["1.output"], atol=1e-12)
+
     together, targets = trace.edited_each(first), [5, 3, 6, 4, -1]
     slopes = gradients(together, [targets] * 3)
     for item, own in enumerate(first):

@@ -318,7 +318,8 @@ class Trace(Mapping[str, Host]):
             raise UsageError("edited_each is of a single sentence, and of a list of edits or more: [[…], […]]")
         changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in single(own, self.program)]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
-        return replace(self._with(changes, repeated, budget), batched=True, _held={})
+        before = self.sentence(0) if self.edits else self  # edits of an only experiment are of all of these
+        return replace(before._with(changes, repeated, budget), batched=True, _held={})
 
     def sentence(self, item: int) -> Trace:
         """One sentence of a batch as a trace of it alone; what is held of it is shared, and nothing is computed.
