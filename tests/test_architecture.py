@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": (7_245, 30),
     "course": (2_795, 37),
     "diagnosis": (7_060, 26),
-    "engine": (7_365, 33),
+    "engine": (7_370, 33),
     "explorer": (26_230, 122),
     "features": (970, 5),
     "generation": (1_290, 6),

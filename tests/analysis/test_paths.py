@@ -11,7 +11,7 @@ from ended import ended
 from reference import REFERENCES, in_float64, with_settings
 from refusing import refuses
 
-from tui_transformer import Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
+from tui_transformer import Ablate, Metric, Model, OfLogits, Patch, Scale, Set, Trace, paths
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, nodes
 from tui_transformer.errors import UsageError
 
@@ -150,6 +150,14 @@ def test_edits_of_the_sentence_are_kept_on_the_way():
     found = paths(own, other, "embedding", "key:1.self_attention", METRIC)
     assert found.changes[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert np.abs(found.changes[0, [0, 3]]).min() > 1e-9
+
+
+def test_no_path_moves_a_mean_that_an_edit_sets():
+    stream = "decoder.0.feed_forward.residual"
+    own, other = sentences("gpt2")
+    region = tuple(map(range, own.program.shape(stream)))
+    found = paths(own.edited([Ablate(stream, region, mean=True)]), other, "head:0.self_attention", "logits", METRIC)
+    assert found.changes == pytest.approx(0.0, abs=1e-12)
 
 
 def test_receivers_of_feed_forward_layers_are_what_they_read():

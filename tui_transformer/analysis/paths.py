@@ -33,7 +33,7 @@ from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, Names, Node, node
 from tui_transformer.engine.axis import Region, shape_text, slices, within
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.edits import Patch, of_sentence
+from tui_transformer.engine.edits import Patch, of_sentence, with_means
 from tui_transformer.engine.gradient import Start, backward_from
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
@@ -179,8 +179,9 @@ def _frozen(trace: Trace, program: Program, copies: int, changed: Mapping[str, H
     given = {name: trace.backend.to_host(array) for name, array in zip(known, trace.arrays(known), strict=True)}
     given |= {name: trace.givens[name] for name in program.givens if name in trace.givens}
     repeated = {name: np.broadcast_to(each, (copies, *each.shape[1:])) for name, each in given.items()}
-    edits = (own for edit in trace.edits if (own := of_sentence(edit, 0)) is not None)
-    there = tuple(edit for edit in edits if edit.name in program.by_name or edit.name in program.weights)
+    edits = [own for edit in trace.edits if (own := of_sentence(edit, 0)) is not None]
+    edits = [edit for edit in edits if edit.name in program.by_name or edit.name in program.weights]
+    there = tuple(with_means(edits, trace.base or trace, changed))
     givens = repeated | {name: each for name, each in changed.items() if name in repeated}
     return Trace(program, trace.weights, givens, trace.budget, there, block=trace.block, batched=True)
 

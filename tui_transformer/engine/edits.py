@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
@@ -320,14 +320,17 @@ def of_sentence(change: Change, item: int) -> Change | None:
     return change
 
 
-def with_means(changes: Sequence[Change], origin: Traced) -> Iterator[Change]:
-    """Placed changes, of which those to a mean read a trace without changes where others of the sentence reach them."""
+def with_means(changes: Sequence[Change], origin: Traced, more: Collection[str] = ()) -> Iterator[Change]:
+    """Placed changes, of which those to a mean read a trace without changes where others of the sentence reach them.
+
+    `more` are steps that are given other values, too.
+    """
     for change in changes:
         own = change.change if isinstance(change, OfSentence) else change
         if isinstance(own, Ablate) and own.counted is not None:
             item = getattr(change, "item", None)
             among = (each for each in changes if each is not change)
-            others = [each.name for each in among if item in (None, getattr(each, "item", item))]
+            others = [*more, *(each.name for each in among if item in (None, getattr(each, "item", item)))]
             if others and own.name in origin.program.downstream(others):
                 own = replace(own, read=partial(_elsewhere, origin, own.name))
                 change = replace(change, change=own) if isinstance(change, OfSentence) else own
