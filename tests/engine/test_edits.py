@@ -125,6 +125,12 @@ def test_the_mean_over_a_sentence_of_padding_is_that_of_all_positions() -> None:
     np.testing.assert_allclose(edited[1], np.broadcast_to(values[1, :2].mean(axis=0), values[1].shape))
 
 
+def test_an_edit_that_a_trace_has_sets_another_sentence_to_its_own_mean(model, trace):
+    mean = Ablate("decoder.1.output", (range(5), range(16)), mean=True)
+    other, placed = model.trace(ids=[6, 3, 5, 2, 4]), trace.edited([Add("0.output", VECTOR), mean]).edits
+    np.testing.assert_array_equal(other.edited(placed[1:])["1.output"], other.edited([mean])["1.output"])
+
+
 # Several experiments in one batch, each as alone
 
 MODELS = {

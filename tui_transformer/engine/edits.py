@@ -155,7 +155,7 @@ class Ablate(Setting):
         if self.mean and (name in program.weights or len(program.axes(name)) < 2):
             what = "is a weight" if name in program.weights else "has no rows"
             raise InputError(f"{name} {what}: it has no mean over positions")
-        return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
+        return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None, read=None)
 
     def widen(self, region: Region) -> Region:
         return region if self.counted is None else _all_rows(region, self.counted)
