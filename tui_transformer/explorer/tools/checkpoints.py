@@ -173,6 +173,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         small.styles.height = max(min(wanted, spare, self.size.height // 3), 2)
         if heads is not None and head is not None:
             heads.draw(self.query_one(MatrixPane), *head)
+        else:  # those that were drawn are of another checkpoint
+            self.query_one(MatrixPane).show_missing("")
         tiles = Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
         small.show(tiles, min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
         self.show_lines()
@@ -182,7 +184,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         name = "reading" if head is None else f"{head[0].group} · layer {head[0].layer} · head {head[1]}"
         sharp = "this model has no attention"
         if self.place not in self.run.heads:
-            sharp = "being computed"
+            sharp = "it cannot be read" if self.place in self.run.unread else "being computed"
         elif head is not None and (heads := self.run.at(self.place)) is not None:
             mean = float(heads.weights[head[0].name][head[1]].max(axis=1).mean())
             sharp = f"largest weight of a query, mean {mean:.2f} · all keys alike would be {1 / head[0].keys.size:.2f}"
@@ -228,7 +230,6 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     def action_run(self) -> None:
         def take(run: Checkpoints) -> None:
             self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
-            self.query_one(MatrixPane).show_missing("")
             self._show()
             self.pieces.again()
 

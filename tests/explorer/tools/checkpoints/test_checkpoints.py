@@ -153,6 +153,13 @@ async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_
         assert "model.safetensors" in explorer.messages[-1]
         await explorer.press("home")
         assert "head 0 · step 0" in explorer.text
+        await explorer.until(lambda: computed(explorer).unread == {1})
+        shown = [line for line in explorer.text.splitlines() if "rows queries" in line]
+        await explorer.press("end")  # nothing of another checkpoint stands under the name of this one
+        assert "head 0 · step 1" in explorer.text
+        assert shown
+        assert "rows queries" not in explorer.text
+        assert "it cannot be read" in explorer.screen(CheckpointsScreen).texts().detail[1]
 
 
 async def test_it_fits_every_size(run, colors):
