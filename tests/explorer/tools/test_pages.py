@@ -134,6 +134,16 @@ async def test_a_text_is_scored_as_the_command_scores_it_and_one_of_one_token_is
         await explorer.shown("no token is predicted")
 
 
+async def test_temperatures_of_keys_that_are_pressed_while_a_text_is_scored_add_up(monkeypatch):
+    monkeypatch.setattr("tui_transformer.explorer.shell.requests.AT_ONCE", 0)  # as with a model that takes long
+    async with exploring(WIDE, model="story", text="Once there was a small girl") as explorer:
+        await explorer.open("score")
+        await explorer.shown("temperature 1:")
+        async with explorer.waiting():
+            await explorer.keys("+", "+", "+", "-")
+        await explorer.shown("temperature 1.5:")
+
+
 COURSE = open_course()
 
 

@@ -81,16 +81,18 @@ class ScoreScreen(Dialog[None]):
     def __init__(self, port: Port, session: Session, scored: Scored) -> None:
         super().__init__("How likely the text is")
         self.port, self.session, self.both = port, session, scored
+        self._asked = scored.temperature  # the one that keys asked for last
 
     def action_warmer(self, steps: int) -> None:
-        place = TEMPERATURES.index(self.both.temperature) + steps
+        place = TEMPERATURES.index(self._asked) + steps
 
         def show(scored: Scored) -> None:
             self.both = scored
             self.show_text()
 
         if 0 <= place < len(TEMPERATURES):
-            ask(self.port, self.session, TEMPERATURES[place], self.while_there(show))
+            self._asked = TEMPERATURES[place]
+            ask(self.port, self.session, self._asked, self.while_there(show))
 
     def text(self) -> Content:
         ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)
