@@ -165,6 +165,20 @@ async def test_the_same_seed_writes_the_same_text():
     assert texts[0] == texts[1] != texts[2]
 
 
+async def test_another_layer_that_a_key_asks_for_while_a_token_is_computed_is_that_of_the_new_text():
+    async with exploring(WIDE, model="story", text="Mira found a") as explorer:
+        await explorer.open("generate")
+        screen = await explorer.front(GenerateScreen)
+        async with explorer.waiting():
+            await explorer.keys("n", "}")
+        draft, shown = screen.writing.draft, screen.view.shown
+        assert draft is not None
+        assert draft.place == 1
+        assert (shown.draft, shown.layer) == (draft, 1)
+        assert f"Position {len(draft.ids)}:" in explorer.text
+        assert "KV cache · layer 1 of" in explorer.text
+
+
 async def test_writing_on_ends_by_itself_and_esc_halts_it_and_a_key_for_a_screen_that_is_gone_does_nothing():
     async with exploring(WIDE, model="decoder") as explorer:
         await explorer.press("W")

@@ -69,7 +69,10 @@ class Writing:
             self.history.push(made.draft)
         else:
             self.history.current = made.draft
+        self._requests.cancel(GATHER)  # of the draft before, where another layer was asked for meanwhile
         self._show(made)
+        if made.layer != self.layer:
+            self.gather()
         self._next()
 
     def gather(self) -> None:
