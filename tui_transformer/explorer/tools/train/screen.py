@@ -118,7 +118,7 @@ class TrainScreen(ExplorerScreen[None]):
         if training.error is not None:
             raise training.error
         if then is None and not training.alive:  # it was left while it was opened
-            if self.is_current:
+            if self.is_active:  # no dialog lies over it
                 self.say(training.status.problem or "the run is closed")
                 self.dismiss()
         elif then is None:
@@ -239,7 +239,7 @@ class TrainScreen(ExplorerScreen[None]):
 
         def show(model: Model) -> None:
             made = self.training.snapshots
-            if made is None or not self.is_current:
+            if made is None or not self.is_active:
                 return
             try:
                 session = session_of(self.port.session, model, made.examples.sample)
