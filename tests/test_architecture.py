@@ -45,7 +45,7 @@ BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
     "analysis": (7_960, 38),
-    "cli": (7_245, 30),
+    "cli": (7_240, 30),
     "course": (2_795, 37),
     "diagnosis": (7_060, 26),
     "engine": (7_370, 33),
@@ -56,7 +56,7 @@ CEILINGS = {
     "learning": (2_255, 11),
     "model": (10_120, 44),
     "report": (1_370, 8),
-    "session": (6_495, 29),
+    "session": (6_490, 29),
     "survey": (1_620, 8),
     "text": (3_275, 17),
     "views": (2_955, 15),
