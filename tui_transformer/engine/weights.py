@@ -242,8 +242,8 @@ def _weights_of(load: Callable[[], Loaded]) -> Weights:
     return load().weights
 
 
-def random_weights(seed: int) -> Reader:
-    """Weights normal(0, 0.2); γ of a norm is 1 and β is 0.
+def random_weights(seed: int, deviation: float = 0.2) -> Reader:
+    """Weights normal(0, deviation); γ of a norm is 1 and β is 0.
 
     Every weight has its own stream, from the seed and its name: changing one size leaves the other weights as they
     are. Values are drawn in float32, so that a float64 model has the same ones.
@@ -256,6 +256,6 @@ def random_weights(seed: int) -> Reader:
         if name.endswith(".norm.bias"):
             return np.zeros(shape, dtype=np.float32)
         stream = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        return stream.standard_normal(shape, dtype=np.float32) * np.float32(0.2)
+        return stream.standard_normal(shape, dtype=np.float32) * np.float32(deviation)
 
     return read
