@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_795, 37),
     "diagnosis": (7_060, 26),
     "engine": (7_370, 33),
-    "explorer": (26_230, 122),
+    "explorer": (26_235, 122),
     "features": (970, 5),
     "generation": (1_290, 6),
     "guide": (520, 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 
 from driving import NARROW, SMALL, exploring
@@ -185,6 +186,18 @@ async def test_the_cursor_moves_and_stays_on_screen(screen_text) -> None:
             assert cursor[1] in table.shown[1]
             assert f"w{cursor[0]}-{cursor[1]}" in screen_text(pilot.app)
             assert pilot.app.chosen == times
+
+
+async def test_a_number_that_an_edge_cuts_is_left_out_and_one_alone_is_shown(screen_text) -> None:
+    for size in ((40, 8), (33, 8), (14, 8)):
+        app = TableApp(2, 20)
+        app.cell = lambda row, column: ("word", 123.0)
+        async with app.run_test(size=size) as pilot:
+            for keys in (["end"], ["left"] * 3, ["home"], ["right"] * 4):
+                await pilot.press(*keys)
+                await pilot.pause()
+                lines = [line for line in screen_text(app).splitlines()[1:] if "layer" not in line]
+                assert set(re.findall(r"\d+", " ".join(lines))) == {"123"}
 
 
 async def test_hostile_words_and_those_whose_number_is_none_are_drawn(screen_text, colors) -> None:

@@ -82,16 +82,22 @@ class WordTable(GridWidget, can_focus=True):
         if not self._cells.rows or row >= grid.rows:
             return Strip.blank(self.size.width, page)
         heading, is_text = y < grid.header, line == grid.text_line
+        hidden = self.scroll_offset.x - columns.start * grid.cell_width
+        room = max(self.viewport.width - grid.gutter, 0)
+        # what is left of a number that an edge cuts would be another number
+        ends = -(-self.scroll_offset.x // grid.cell_width), (self.scroll_offset.x + room + _GAP) // grid.cell_width
+        whole = range(*ends) or columns
         if heading:
             titles, width = self._cells.columns, grid.cell_width - _GAP
             segments = [
-                Segment(fit_label(titles[column], width) + " ", self._label_style(marked=column == self.at[1]))
+                Segment(
+                    fit_label(titles[column] if column in whole else "", width) + " ",
+                    self._label_style(marked=column == self.at[1]),
+                )
                 for column in columns
             ]
         else:
-            segments = self._row(row, columns, line - grid.text_line)
-        hidden = self.scroll_offset.x - columns.start * grid.cell_width
-        room = max(self.viewport.width - grid.gutter, 0)
+            segments = self._row(row, columns, whole, line - grid.text_line)
         cells = Strip(segments).crop_extend(hidden, hidden + room, page)
         label = self._cells.rows[row] if is_text and not heading else ""
         style = self._label_style(marked=row == self.at[0])
@@ -101,7 +107,7 @@ class WordTable(GridWidget, can_focus=True):
     def _label_style(self, *, marked: bool) -> Style:
         return self.ink(f"word-table--{'marked' if marked else 'label'}")
 
-    def _row(self, row: int, columns: range, line: int) -> list[Segment]:
+    def _row(self, row: int, columns: range, whole: range, line: int) -> list[Segment]:
         """A line of a row: 0 is the one of the words, the next that of the numbers that have no room beside them."""
         colors = palette(self._cells.scale.kind, Surface.of(self.app), self.ink())
         cells = [self._cells.cell(row, column) for column in columns]
@@ -109,7 +115,8 @@ class WordTable(GridWidget, can_focus=True):
         levels = colors.levels(numbers, self._cells.scale).tolist()
         segments: list[Segment] = []
         for column, each, level in zip(columns, cells, levels, strict=True):
-            segments += self._word(self._written(each, line), level, colors, under=(row, column) == self.at)
+            text = self._written(each, line) if column in whole else ""
+            segments += self._word(text, level, colors, under=(row, column) == self.at)
         return segments
 
     def _written(self, cell: tuple[str, float] | None, line: int) -> str | None:
