@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -224,9 +225,12 @@ def _used(process: int) -> float:
 
 def _wait_until_open(process: int, path: Path) -> None:
     until = time.monotonic() + 60
-    while str(path) not in map(os.path.realpath, Path(f"/proc/{process}/fd").iterdir()):
-        assert time.monotonic() < until
+    while time.monotonic() < until:
+        with suppress(FileNotFoundError):  # a file that is closed while it is looked at
+            if str(path) in map(os.path.realpath, Path(f"/proc/{process}/fd").iterdir()):
+                return
         time.sleep(0.005)
+    raise AssertionError(f"{path} was not opened")
 
 
 # Two files of one model: steps, layers, heads and answers
