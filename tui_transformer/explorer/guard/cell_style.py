@@ -102,10 +102,8 @@ def text_color(style: Style, system: ColorSystem) -> Color | None:
     if system is not ColorSystem.STANDARD or color is None or page is None or color.is_default or page.is_default:
         return color
     rgb, nearest, behind = color.get_truecolor(), _nearest(color), _nearest(page)
-    own, is_chosen = (
-        contrast_ratio(rgb, page.get_truecolor()),
-        rgb == nearest,
-    )  # one of the 16: it may stand for a value
+    own = contrast_ratio(rgb, page.get_truecolor())
+    is_chosen = rgb == nearest  # one of the 16: it may stand for a value
     if is_chosen or own < FAINT or contrast_ratio(nearest, behind) >= min(own, LEAST):
         return color
     return next((grey for grey in GREYS if contrast_ratio(_nearest(grey), behind) >= LEAST), color)

@@ -89,7 +89,7 @@ def forward_to_who_listens(widget: Widget, event: events.Event) -> None:
 
 
 def _first_above(widget: MessagePump, is_passed: Callable[[MessagePump], bool] = lambda _: True) -> MessagePump:
-    """The first that is not passed, or has messages that wait, or does not wait for any: through others one comes."""
+    """The first widget, going up, that is not passed by, or in whose queue a message would not be taken at once."""
     while isinstance(widget, Widget) and widget._parent is not None and widget.is_parent_active:
         queue: Any = widget._message_queue
         if not queue.empty() or not queue.ready_event._waiters or not is_passed(widget):
